@@ -1,0 +1,26 @@
+"""The seam between the engine's loop and what it runs: a core turns one request into a stream of steps.
+
+A run is a generator: each `next()` computes exactly one step (a chunk of the prompt or one denoising pass) and
+yields a `Draft` or None; its return value is the `Done`. Closing the generator abandons the job: nothing more is
+computed for it. This is what makes cancel, deadline and interleaving possible between steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Protocol
+
+from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite
+
+Run = Generator[Draft | None, None, Done]
+
+
+class Core(Protocol):
+    """A loaded model behind the requests it can serve. Not thread-safe; raises EngineError for bad requests."""
+
+    @property
+    def facts(self) -> Facts: ...
+
+    def start(self, request: Fill | Rewrite) -> Run:
+        """Begin a job. Computes nothing until the first `next()`; the clock of the stats starts here."""
+        ...

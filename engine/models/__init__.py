@@ -1,0 +1,1 @@
+"""Model families. Each implements `base.Denoiser`."""
