@@ -102,8 +102,13 @@ class Denoiser(Protocol):
     def context_for(self, ids: Sequence[int]) -> Context:
         """A context holding the longest resident common prefix of `ids` (at most `len(ids)` rows), ready to extend.
 
-        The caller owns it until the next `context_for`; the least recently used one is recycled.
+        The caller owns it until `release`: jobs are interleaved, so a context in use is never matched or recycled
+        for another. The least recently used free one is recycled; when none is free a new one is made.
         """
+        ...
+
+    def release(self, context: Context) -> None:
+        """Give a context back. Its prompt rows stay resident for reuse; rows added by `step` are forgotten."""
         ...
 
     def encode(self, context: Context, ids: Sequence[int]) -> None:

@@ -1,0 +1,189 @@
+"""The core the loop runs: a loaded model, its prompts and its router behind `job.Core`.
+
+Owns no sockets and no scheduling. One `next()` on a run computes one chunk of the prompt or one denoising pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import engine
+from engine.canvas import Canvas
+from engine.diffusion.config import SamplingConfig
+from engine.diffusion.denoise import Denoised, denoise
+from engine.diffusion.stopping import decode_prefix
+from engine.job import Run
+from engine.models.base import Context, Denoiser
+from engine.prompts import Prompt, fill_prompt, rewrite_prompt
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, Stop
+from engine.router import Decision, decide
+
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class _Timing:
+    """Moments of one job, in seconds of the core's clock."""
+
+    started: float
+    encoded: float = 0.0
+    first_draft: float = 0.0
+
+    def ms(self, moment: float) -> float:
+        """Milliseconds from the start of the job to `moment`."""
+        return round((moment - self.started) * 1000, 3)
+
+
+class EngineCore:
+    """Serves `Fill` and `Rewrite` with one `Denoiser`. Not thread-safe."""
+
+    def __init__(
+        self,
+        model: Denoiser,
+        *,
+        forward_ms: tuple[tuple[int, float], ...] = (),
+        threads: int = 0,
+        config: SamplingConfig | None = None,
+        clock: Clock = perf_counter,
+    ) -> None:
+        self._model = model
+        self._forward_ms = forward_ms
+        self._threads = threads or os.cpu_count() or 1
+        self._config = config or SamplingConfig()
+        self._clock = clock
+
+    @property
+    def facts(self) -> Facts:
+        """What the engine is, for `Ready`."""
+        known = self._model.facts
+        return Facts(
+            model=known.name,
+            family=known.family,
+            device=known.device,
+            precision=known.precision,
+            adapter=known.adapter,
+            window_tokens=known.window_tokens,
+            threads=self._threads,
+            forward_ms=self._forward_ms,
+            engine_version=engine.__version__,
+            pid=os.getpid(),
+        )
+
+    def start(self, request: Fill | Rewrite) -> Run:
+        """Begin a job; see `job.Core`."""
+        return self._run(request, _Timing(self._clock()))
+
+    def _run(self, request: Fill | Rewrite, timing: _Timing) -> Run:
+        _check(request)
+        prompt = self._prompt(request)
+        decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
+        context = self._model.context_for(prompt.ids)
+        try:
+            cached = context.length
+            complete = yield from self._encode(context, prompt, timing)
+            timing.encoded = timing.first_draft = self._clock()
+            if not complete:
+                result = Denoised("", "deadline", 0, 0, ())
+            else:
+                result = yield from self._denoise(request, prompt, context, decision, timing)
+        finally:
+            self._model.release(context)
+        stats = self._stats(prompt, decision, result, cached, timing)
+        return Done(request.id, result.text, stats)
+
+    def _prompt(self, request: Fill | Rewrite) -> Prompt:
+        """Lay the request out and make sure that prompt and gap fit the window together."""
+        facts = self._model.facts
+        if isinstance(request, Fill):
+            prompt = fill_prompt(request, self._model.tokenizer, facts.special)
+        else:
+            prompt = rewrite_prompt(request, self._model.tokenizer, facts.special)
+        # A pass may hold a whole draft and its masks beyond the settled tokens.
+        spare = self._config.width + 1 + (self._config.mask_anchors + 1) * (self._config.mask_width + 1)
+        room = facts.window_tokens - len(prompt.ids) - spare
+        if room < 1:
+            raise EngineError(
+                "window_exceeded",
+                f"the text needs {len(prompt.ids)} tokens, the model's window holds {facts.window_tokens}",
+                "select less text",
+            )
+        limits = replace(prompt.limits, max_tokens=min(prompt.limits.max_tokens, room))
+        return replace(prompt, limits=limits)
+
+    def _encode(self, context: Context, prompt: Prompt, timing: _Timing) -> Generator[None, None, bool]:
+        """Bring the prompt into the context chunk by chunk; False when the deadline fell first."""
+        step = self._config.prompt_chunk
+        while context.length < len(prompt.ids):
+            if self._expired(prompt, timing):
+                return False
+            self._model.encode(context, prompt.ids[context.length : context.length + step])
+            yield None
+        return not self._expired(prompt, timing)
+
+    def _denoise(
+        self, request: Fill | Rewrite, prompt: Prompt, context: Context, decision: Decision, timing: _Timing
+    ) -> Generator[Draft | None, None, Denoised]:
+        passes = denoise(
+            self._model,
+            context,
+            prompt.gap,
+            prompt.limits,
+            decision.config,
+            lambda: self._expired(prompt, timing),
+        )
+        step = 0
+        while True:
+            try:
+                canvas = next(passes)
+            except StopIteration as finished:
+                if step == 0:
+                    timing.first_draft = self._clock()
+                result: Denoised = finished.value
+                return result
+            step += 1
+            if step == 1:
+                timing.first_draft = self._clock()
+            yield self._draft(request.id, canvas, step, prompt.limits.max_tokens) if request.wants_drafts else None
+
+    def _draft(self, job: str, canvas: Canvas, step: int, steps: int) -> Draft:
+        tokenizer = self._model.tokenizer
+        settled = tokenizer.decode_bytes(canvas.settled)
+        text = decode_prefix(settled + tokenizer.decode_bytes(canvas.draft))
+        return Draft(job, text, min(len(decode_prefix(settled)), len(text)), step, steps)
+
+    def _expired(self, prompt: Prompt, timing: _Timing) -> bool:
+        limit = prompt.limits.deadline_ms
+        return limit > 0 and timing.ms(self._clock()) >= limit
+
+    def _stats(self, prompt: Prompt, decision: Decision, result: Denoised, cached: int, timing: _Timing) -> Stats:
+        stop: Stop = result.stop
+        return Stats(
+            route=decision.route,
+            reason=decision.reason,
+            stop=stop,
+            passes=result.passes,
+            tokens=result.tokens,
+            prompt_tokens=len(prompt.ids),
+            cached_tokens=cached,
+            ms_encode=timing.ms(timing.encoded),
+            ms_first_draft=timing.ms(timing.first_draft),
+            ms_total=timing.ms(self._clock()),
+            drafts=result.drafts,
+        )
+
+
+def _check(request: Fill | Rewrite) -> None:
+    """Refuse what no model can serve. Raises EngineError(bad_request)."""
+    if request.max_tokens < 1:
+        raise EngineError("bad_request", f"max_tokens is {request.max_tokens}", "ask for at least one token")
+    if request.deadline_ms < 0:
+        raise EngineError("bad_request", f"deadline_ms is {request.deadline_ms}", "use 0 for no deadline")
+    if isinstance(request, Rewrite):
+        if not request.selection.strip():
+            raise EngineError("bad_request", "the selection is empty", "select the code to rewrite")
+        if not request.instruction.strip():
+            raise EngineError("bad_request", "the instruction is empty", "say what to change")
