@@ -1,1 +1,4 @@
-"""The only door between `lsp_server` and `engine`: messages, framing, failure kinds, addresses. Stdlib and msgpack only."""
+"""The only door between `lsp_server` and `engine`.
+
+Messages, their bytes, framing, failure kinds and addresses. Stdlib and msgpack only.
+"""

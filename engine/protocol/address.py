@@ -1,0 +1,162 @@
+"""Where the engine of one user and model is found, and that nobody else can stand in its place.
+
+Owns the run folder's location and its privacy, the socket's path and, where there are no Unix sockets, the file
+with the loopback port and its token. Opens no socket itself. Stdlib only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import socket
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import PROTOCOL_VERSION
+
+Transport = Literal["auto", "unix", "tcp"]
+LOOPBACK = "127.0.0.1"
+# Linux allows 107 bytes in sun_path and macOS 103; both need one for the end.
+MAX_SOCKET_PATH_BYTES = 100
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One engine's place: `path` is the socket (unix) or the endpoint file (tcp); `lock` says who serves there."""
+
+    model: str
+    transport: Literal["unix", "tcp"]
+    directory: Path
+    path: Path
+    lock: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What the endpoint file holds: a port on the loopback interface and the secret a Hello must carry."""
+
+    protocol: int
+    port: int
+    token: str
+
+
+def engine_address(model: str, env: Mapping[str, str], transport: Transport = "auto") -> Address:
+    """The address of the engine for `model`. Touches no file.
+
+    Raises EngineError(bad_request) for a name that could leave the folder, EngineError(unsafe_address) when
+    `transport` is "unix" and this system has no Unix sockets or only too long paths for one.
+    """
+    if not _MODEL_NAME.fullmatch(model) or ".." in model:
+        raise EngineError(
+            "bad_request", f"{model[:64]!r} is no model name", "use a name that `lacuna models list` shows"
+        )
+    name = f"{model}-v{PROTOCOL_VERSION}"
+    directory = _run_directory(env)
+    lock = directory / f"{name}.lock"
+    if transport != "tcp":
+        for path in (directory / f"{name}.sock", _short_path(directory / name, env)):
+            if hasattr(socket, "AF_UNIX") and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+                return Address(model, "unix", path.parent, path, lock)
+        if transport == "unix":
+            raise _unsafe(directory, "is no place for a Unix socket here: its path is too long, or there are none")
+    return Address(model, "tcp", directory, directory / f"{name}.json", lock)
+
+
+def make_private(address: Address) -> None:
+    """Make the address's folders, mode 0700. Raises EngineError(unsafe_address) if one cannot be trusted."""
+    for directory in {address.directory, address.lock.parent}:
+        try:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, exist_ok=True)
+        except OSError as fault:
+            raise _unsafe(directory, f"cannot be made ({fault.strerror})") from None
+        require_private(directory)
+
+
+def require_private(directory: Path) -> None:
+    """Raises EngineError(unsafe_address) unless `directory` is a real folder that only this user can enter.
+
+    Raises FileNotFoundError where there is none: then there is no engine either. Windows keeps a user's
+    temporary folder private by its access lists; owner and mode are only checked where they exist.
+    """
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise _unsafe(directory, "is not a real folder (a link or a file)")
+    _require_own(directory, found)
+
+
+def write_endpoint(path: Path, endpoint: Endpoint) -> None:
+    """Put `endpoint` at `path` in one step, mode 0600: a reader sees the old file or the new one, never a part."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        json.dump(asdict(endpoint), file)
+    draft.replace(path)
+
+
+def read_endpoint(path: Path) -> Endpoint:
+    """The endpoint at `path`.
+
+    Raises FileNotFoundError where there is none, EngineError(unsafe_address) for a file that another user could
+    have written or that does not hold an endpoint.
+    """
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise _unsafe(path, "is not a plain file")
+    _require_own(path, found)
+    try:
+        match json.loads(path.read_text(encoding="utf-8")):
+            case {"protocol": int() as protocol, "port": int() as port, "token": str() as token}:
+                return Endpoint(protocol, port, token)
+    except ValueError:
+        pass
+    raise _unsafe(path, "does not hold an engine's port and token")
+
+
+def same_token(expected: str, offered: str) -> bool:
+    """Compare in a time that does not tell how much of the token was right."""
+    return hmac.compare_digest(expected.encode(), offered.encode())
+
+
+def _run_directory(env: Mapping[str, str]) -> Path:
+    if home := env.get("LACUNA_HOME"):
+        return Path(home).expanduser().absolute() / "run"
+    if runtime := env.get("XDG_RUNTIME_DIR"):
+        return Path(runtime).absolute() / "lacuna"
+    return _temporary_directory(env)
+
+
+def _temporary_directory(env: Mapping[str, str]) -> Path:
+    user = str(os.getuid()) if hasattr(os, "getuid") else env.get("USERNAME", "user")
+    return Path(tempfile.gettempdir()) / f"lacuna-{user}"
+
+
+def _short_path(place: Path, env: Mapping[str, str]) -> Path:
+    digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+    return _temporary_directory(env) / f"{digest}.sock"
+
+
+def _require_own(path: Path, found: os.stat_result) -> None:
+    if not hasattr(os, "getuid"):
+        return
+    if found.st_uid != os.getuid():
+        raise _unsafe(path, f"belongs to another user (uid {found.st_uid})")
+    if found.st_mode & 0o077:
+        raise _unsafe(path, f"is open to others (mode {stat.S_IMODE(found.st_mode):04o})")
+
+
+def _unsafe(path: Path, fault: str) -> EngineError:
+    return EngineError(
+        "unsafe_address",
+        f"{path} {fault}",
+        "look at it and remove it, or set LACUNA_HOME to a short path that only you can enter",
+    )
