@@ -1,0 +1,255 @@
+"""The models on this machine, by name: found, fetched, checked, added, removed.
+
+The one door to the weights: every other part of Lacuna asks here for a path and gets only files whose digest is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from engine.paths import Paths
+from engine.protocol.errors import EngineError
+from engine.store.added import read_added, write_added
+from engine.store.formats import Weights, inspect
+from engine.store.hub import HubSource
+from engine.store.integrity import sha256_of
+from engine.store.progress import PullProgress, ignore
+from engine.store.pull import Pull
+from engine.store.registry import Entry, HubSpec, LocalSpec, ModelFile, Registry, check_name
+from engine.store.shelf import Shelf
+from engine.store.sources import SOURCE_VARIABLE, PathSource, Source
+from engine.store.wheels import WheelsSource
+
+OpenSources = Callable[[Entry], Sequence[Source]]
+
+# Which family reads which architecture; what is not here can be added but not loaded yet.
+_FAMILIES = {("gguf", "qwen2"): "hybrid"}
+
+
+class Store:
+    """The model store below `paths.models`, with what may be computed from it below `paths.cache`."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        registry: Registry,
+        *,
+        open_sources: OpenSources | None = None,
+        free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+    ) -> None:
+        self.paths = paths
+        self._registry = registry
+        self._open_sources = open_sources or sources_of(os.environ)
+        self._free_bytes = free_bytes
+
+    @classmethod
+    def of_user(cls, environ: Mapping[str, str]) -> Store:
+        """The store of this user with the registry that ships with Lacuna."""
+        paths = Paths.from_environment(environ)
+        return cls(paths, Registry.built_in(), open_sources=sources_of(environ))
+
+    @property
+    def default(self) -> str:
+        """The name of the model that is meant when none is named."""
+        return self._registry.default
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All models known by name: those that ship with Lacuna, then those a person added."""
+        return self._known().entries
+
+    def find(self, name: str) -> Entry:
+        """The model called `name`. Raises EngineError(bad_request) naming the closest ones."""
+        return self._known().find(name)
+
+    def shelf(self, name: str) -> Shelf:
+        """Where the files of `name` lie. Raises EngineError(bad_request)."""
+        return Shelf(self.paths.models, self.find(name))
+
+    def path(self, name: str) -> Path:
+        """The checked file (or folder of files) of a model, to be loaded.
+
+        Reads the whole file only when it was touched since the last time. Raises EngineError: bad_request for an
+        unknown name, model_unsupported for one that a later version loads, model_missing, model_corrupt.
+        """
+        shelf = self.shelf(name)
+        refuse_unloadable(shelf.entry)
+        self._check(shelf, trust_stamp=True)
+        return shelf.path
+
+    def pull(
+        self,
+        name: str,
+        *,
+        progress: Callable[[PullProgress], None] = ignore,
+        cancel: threading.Event | None = None,
+        source: Path | None = None,
+    ) -> Path:
+        """Have the model here, fetching what is missing; from `source` (a file or its folder) only, when given.
+
+        Safe to call from several processes at once: one fetches, the others wait and find it. Raises PullError,
+        or EngineError as `path` does.
+        """
+        shelf = self.shelf(name)
+        refuse_unloadable(shelf.entry)
+        if shelf.entry.location is not None:
+            return self.path(name)
+        if all(shelf.stamped(file) for file in shelf.entry.files):
+            progress(PullProgress("done", "", f"{name} is already here"))
+            return shelf.path
+        sources = self._open_sources(shelf.entry) if source is None else [PathSource(source)]
+        return Pull(shelf, sources, progress, cancel or threading.Event(), self._free_bytes).run()
+
+    def verify(self, name: str, report: Callable[[int], None] = ignore) -> None:
+        """Read all files of a model again and compare digests. Raises EngineError(model_missing, model_corrupt).
+
+        A wrong file that the store fetched is removed; one that a person added stays.
+        """
+        shelf = self.shelf(name)
+        if not shelf.entry.files:
+            refuse_unloadable(shelf.entry)
+        self._check(shelf, trust_stamp=False, report=report)
+
+    def remove(self, name: str) -> int:
+        """Delete what the store holds of a model; the bytes freed. A model added in place is only forgotten."""
+        shelf = self.shelf(name)
+        with self._locked(shelf):
+            freed = _delete(shelf.folder)
+            freed += _delete(self.converted_dir(name))
+            if shelf.entry.location is not None:
+                write_added(self._added_file, [e for e in read_added(self._added_file) if e.name != name])
+        return freed
+
+    def add(self, path: Path, name: str) -> Entry:
+        """Make weights that lie on this machine known by a name, in place. Raises EngineError(bad_request)."""
+        check_name(name)
+        if any(entry.name == name for entry in self.entries()):
+            message = f"There is already a model called {name!r}."
+            raise EngineError("bad_request", message, f"Choose another name, or `lacuna models remove {name}` first.")
+        entry = _described(name, path.expanduser().absolute(), inspect(path.expanduser().absolute()))
+        write_added(self._added_file, (*read_added(self._added_file), entry))
+        return entry
+
+    def converted_dir(self, name: str) -> Path:
+        """Where the engine keeps its own form of a model: a folder per content, not created here.
+
+        Another file under the same name gets another folder, so a stale conversion is never loaded.
+        """
+        return self.paths.cache / "converted" / f"{name}-{_content_id(self.find(name))}"
+
+    def _known(self) -> Registry:
+        return self._registry.with_entries(read_added(self._added_file))
+
+    @property
+    def _added_file(self) -> Path:
+        return self.paths.models / "registry.toml"
+
+    def _check(self, shelf: Shelf, *, trust_stamp: bool, report: Callable[[int], None] = ignore) -> None:
+        """Raise unless every file of the model is here and right."""
+        for file in shelf.entry.files:
+            try:
+                state = shelf.state(file, trust_stamp=trust_stamp, report=report)
+            except OSError as error:
+                message = f"{shelf.file(file)} cannot be read: {error.strerror}."
+                raise EngineError("model_missing", message, "Make the file readable for you.") from error
+            if state == "missing":
+                raise _missing(shelf, file)
+            if state == "wrong":
+                raise _wrong(shelf, file)
+
+    @contextmanager
+    def _locked(self, shelf: Shelf) -> Iterator[None]:
+        shelf.models.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(str(shelf.lock))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            message = f"Another process is fetching {shelf.entry.name}."
+            raise EngineError("bad_request", message, "Wait for it or stop it, then try again.") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def sources_of(environ: Mapping[str, str]) -> OpenSources:
+    """How a registry entry's sources are opened in this environment; `LACUNA_MODEL_SOURCE` is the local path."""
+    location = environ.get(SOURCE_VARIABLE, "")
+
+    def open_sources(entry: Entry) -> list[Source]:
+        opened: list[Source] = []
+        for spec in entry.sources:
+            if isinstance(spec, LocalSpec):
+                if location:
+                    opened.append(PathSource(Path(location).expanduser().absolute(), SOURCE_VARIABLE))
+            elif isinstance(spec, HubSpec):
+                opened.append(HubSource(spec, environ))
+            else:
+                opened.append(WheelsSource(spec, environ))
+        return opened
+
+    return open_sources
+
+
+def refuse_unloadable(entry: Entry) -> None:
+    """Raise EngineError(model_unsupported) for a model that this version knows but cannot load."""
+    if not entry.loadable:
+        message = f"{entry.name} (family {entry.family}) is loaded by a later version of Lacuna, not by this one."
+        raise EngineError("model_unsupported", message, "`lacuna models list` shows which models this version loads.")
+
+
+def _missing(shelf: Shelf, file: ModelFile) -> EngineError:
+    name = shelf.entry.name
+    if shelf.entry.location is None:
+        return EngineError("model_missing", f"{name} is not on this machine.", f"Run `lacuna models pull {name}`.")
+    remedy = f"Put it back, or forget it with `lacuna models remove {name}`."
+    return EngineError("model_missing", f"{shelf.file(file)} is gone.", remedy)
+
+
+def _wrong(shelf: Shelf, file: ModelFile) -> EngineError:
+    """The error for a wrong file, which is removed first if the store fetched it."""
+    name, path = shelf.entry.name, shelf.file(file)
+    shelf.stamp(file).unlink(missing_ok=True)
+    if shelf.entry.location is not None:
+        remedy = f"If you meant to change it: `lacuna models remove {name}`, then add it again."
+        return EngineError("model_corrupt", f"{path} is not the file that was added.", remedy)
+    path.unlink(missing_ok=True)
+    message = f"{path} was not the file it should be (wrong digest) and has been removed."
+    return EngineError("model_corrupt", message, f"Run `lacuna models pull {name}`.")
+
+
+def _described(name: str, path: Path, weights: Weights) -> Entry:
+    """The entry for weights found at `path`; reads them whole for their digests."""
+    family = _FAMILIES.get((weights.format, weights.architecture))
+    files = tuple(ModelFile(file.name, file.stat().st_size, sha256_of(file)) for file in weights.files)
+    return Entry(
+        name=name,
+        family=family or weights.architecture or "unknown",
+        description=f"added from {path.name} ({weights.format})",
+        licence="not stated",
+        loadable=family is not None,
+        context_tokens=weights.context_tokens,
+        files=files,
+        location=path,
+    )
+
+
+def _content_id(entry: Entry) -> str:
+    """Sixteen hex digits that stand for the content of all files, in their order."""
+    digests = " ".join(file.sha256 or "" for file in entry.files)
+    return hashlib.sha256(digests.encode()).hexdigest()[:16]
+
+
+def _delete(path: Path) -> int:
+    """Delete a folder or file; the bytes it held. A path that is not there holds none."""
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0
+    if path.is_dir():
+        shutil.rmtree(path)
+    return size
