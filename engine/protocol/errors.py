@@ -1,8 +1,9 @@
 """Failure kinds as data: what can go wrong in the engine, and what a person does about it.
 
 EngineError                      base: carries kind, message, remedy; becomes a `Failed` reply
-    kinds of the connection      bad_frame, protocol_version, bad_token, unknown_message
-    kinds of the engine          loading, draining, model_missing, model_corrupt, out_of_memory, internal
+    kinds of the connection      bad_frame, protocol_version, bad_token, unknown_message, unsafe_address, gone
+    kinds of the engine          loading, draining, model_missing, model_corrupt, model_unsupported,
+                                 out_of_memory, internal
     kinds of a request           bad_request, window_exceeded, round_trip
 """
 

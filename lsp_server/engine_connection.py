@@ -1,0 +1,267 @@
+"""One connection to an engine: handshake, and replies matched to what was asked.
+
+Owns a socket and what waits on it. Knows nothing of starting engines or trying again (see `engine_client`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from engine.protocol import codec
+from engine.protocol.address import LOOPBACK, Address, read_endpoint, require_private
+from engine.protocol.errors import FAILURE_KINDS, EngineError
+from engine.protocol.framing import receive_frame
+from engine.protocol.messages import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Cancelled,
+    Done,
+    Draft,
+    Facts,
+    Failed,
+    Fill,
+    Hello,
+    Loading,
+    Ready,
+    Reply,
+    Request,
+    Rewrite,
+    Shutdown,
+    Status,
+    StatusReport,
+)
+
+log = logging.getLogger(__name__)
+
+Phase = Literal["greeting", "loading", "ready", "lost"]
+GREETING_LIMIT_S = 5.0
+CLOSING_LIMIT_S = 1.0
+
+
+class EngineGone(EngineError):  # noqa: N818 - an outcome of a request, named as the other outcomes are
+    """The connection ended before the answer came: the engine died, or was never there."""
+
+    def __init__(self, message: str = "the engine went away before it answered") -> None:
+        super().__init__("gone", message, "ask again; the engine is started anew when it is needed")
+
+
+class _Job:
+    """A submitted request that has no final reply yet."""
+
+    def __init__(self, on_draft: Callable[[Draft], None] | None) -> None:
+        self.result: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        self.on_draft = on_draft
+        self.abandoned = False
+
+
+class EngineConnection:
+    """Requests in, answers out, over one open stream. Made by `connect`; belongs to one event loop."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        on_loading: Callable[[Loading], None] | None = None,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._on_loading = on_loading
+        self._jobs: dict[str, _Job] = {}
+        self._reports: list[asyncio.Future[StatusReport]] = []
+        self._fault: EngineError | None = None
+        self._moved = asyncio.Event()
+        self.phase: Phase = "greeting"
+        self.facts: Facts | None = None
+        self._reading = asyncio.create_task(self._read_replies())
+
+    async def ready(self) -> Facts:
+        """Wait until the model is loaded. Raises EngineError as the engine put it, EngineGone if it left."""
+        while self.facts is None:
+            if self.phase == "lost":
+                raise self._reason()
+            await self._movement()
+        return self.facts
+
+    async def greeted(self) -> None:
+        """Wait until the engine has answered the Hello. Raises EngineError as `ready` does."""
+        while self.phase == "greeting":
+            await self._movement()
+        if self.phase == "lost":
+            raise self._reason()
+
+    async def lost(self) -> EngineError:
+        """Wait until the connection has ended; the reason the engine gave, or EngineGone."""
+        while self.phase != "lost":
+            await self._movement()
+        return self._reason()
+
+    async def submit(self, request: Fill | Rewrite, on_draft: Callable[[Draft], None] | None) -> Done:
+        """Ask and wait. Raises EngineError, EngineGone. Cancelling the waiting task cancels the job."""
+        if request.id in self._jobs:
+            raise EngineError("bad_request", f"job {request.id!r} is still running", "use a new id per request")
+        job = _Job(on_draft)
+        self._write(request)
+        self._jobs[request.id] = job
+        try:
+            return await asyncio.shield(job.result)
+        except asyncio.CancelledError:
+            self._abandon(request.id, job)
+            raise
+
+    async def status(self) -> StatusReport:
+        """Ask the engine how it is. Raises EngineGone."""
+        report: asyncio.Future[StatusReport] = asyncio.get_running_loop().create_future()
+        self._write(Status())
+        self._reports.append(report)
+        return await report
+
+    async def shutdown(self) -> None:
+        """Ask the engine to leave, and wait until it has closed the connection."""
+        self._write(Shutdown())
+        await self.lost()
+
+    async def close(self) -> None:
+        """End the connection; the engine cancels what it still ran for it."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        self._writer.close()
+        try:
+            await asyncio.wait_for(self._writer.wait_closed(), CLOSING_LIMIT_S)
+        except (OSError, TimeoutError):
+            self._writer.transport.abort()
+
+    def _write(self, request: Request) -> None:
+        # Waiting for room is left out on purpose: a request is in the buffer whole, and a cancel follows at once.
+        frame = codec.encode(request)
+        if self.phase == "lost":
+            raise self._reason()
+        self._writer.write(frame)
+
+    def _abandon(self, job_id: str, job: _Job) -> None:
+        job.abandoned = True
+        job.on_draft = None
+        if self.phase != "lost" and not job.result.done():
+            self._writer.write(codec.encode(Cancel(job_id)))
+
+    async def _read_replies(self) -> None:
+        try:
+            while (payload := await receive_frame(self._reader)) is not None:
+                self._take(codec.decode_reply(payload))
+        except EngineError as fault:
+            self._fault = self._fault or fault
+        finally:
+            self._lose()
+
+    def _take(self, reply: Reply) -> None:
+        match reply:
+            case Draft(id=job_id):
+                self._tell_draft(job_id, reply)
+            case Done(id=job_id) | Cancelled(id=job_id):
+                self._settle(job_id, reply)
+            case Failed(id=""):
+                self._fault = failure_of(reply)
+            case Failed(id=job_id):
+                self._settle(job_id, reply)
+            case StatusReport():
+                self._tell_report(reply)
+            case Loading():
+                self._move("loading")
+                if self._on_loading is not None:
+                    self._on_loading(reply)
+            case Ready(facts=facts):
+                self.facts = facts
+                self._move("ready")
+
+    def _tell_draft(self, job_id: str, draft: Draft) -> None:
+        job = self._jobs.get(job_id)
+        if job is None or job.on_draft is None:
+            return
+        try:
+            job.on_draft(draft)
+        except Exception as fault:  # noqa: BLE001 - a listener's fault must not end every other request
+            log.warning("a draft listener failed (%s); it hears no more drafts", type(fault).__name__)
+            job.on_draft = None
+
+    def _settle(self, job_id: str, reply: Done | Cancelled | Failed) -> None:
+        job = self._jobs.pop(job_id, None)
+        if job is None or job.abandoned or job.result.done():
+            return
+        if isinstance(reply, Done):
+            job.result.set_result(reply)
+        elif isinstance(reply, Failed):
+            job.result.set_exception(failure_of(reply))
+        else:
+            job.result.set_exception(EngineError("draining", "the engine cancelled the job", "ask again"))
+
+    def _tell_report(self, report: StatusReport) -> None:
+        waiting = [one for one in self._reports if not one.done()]
+        if waiting:
+            waiting[0].set_result(report)
+        self._reports = waiting[1:]
+
+    def _lose(self) -> None:
+        jobs = [job for job in self._jobs.values() if not job.abandoned]
+        self._jobs.clear()
+        waiting: list[asyncio.Future[Done] | asyncio.Future[StatusReport]] = [job.result for job in jobs]
+        for future in (*waiting, *self._reports):
+            if not future.done():
+                future.set_exception(EngineGone())
+        self._reports = []
+        self._writer.close()
+        self._move("lost")
+
+    def _reason(self) -> EngineError:
+        return self._fault or EngineGone()
+
+    def _move(self, phase: Phase) -> None:
+        self.phase = phase
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def _movement(self) -> None:
+        await self._moved.wait()
+
+
+async def connect(
+    address: Address, client: str, on_loading: Callable[[Loading], None] | None = None
+) -> EngineConnection:
+    """Open a connection to the engine at `address` and greet it; the model may still be loading.
+
+    Raises EngineGone when nobody serves there, EngineError(protocol_version | bad_token | unsafe_address | ...)
+    when the one who does cannot be talked to.
+    """
+    try:
+        require_private(address.directory)
+        reader, writer, token = await _open(address)
+    except (OSError, TimeoutError):
+        raise EngineGone(f"no engine for {address.model} is running") from None
+    connection = EngineConnection(reader, writer, on_loading)
+    try:
+        writer.write(codec.encode(Hello(PROTOCOL_VERSION, client, token)))
+        await asyncio.wait_for(connection.greeted(), GREETING_LIMIT_S)
+    except TimeoutError:
+        await connection.close()
+        raise EngineGone(f"the engine for {address.model} does not answer") from None
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+def failure_of(reply: Failed) -> EngineError:
+    """The error a `Failed` stands for."""
+    kind = reply.kind if reply.kind in FAILURE_KINDS else "internal"
+    return EngineError(kind, reply.message, reply.remedy)
+
+
+async def _open(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
+    if address.transport == "unix":
+        reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(address.path), GREETING_LIMIT_S)
+        return reader, writer, ""
+    endpoint = read_endpoint(address.path)
+    opening = asyncio.open_connection(LOOPBACK, endpoint.port)
+    reader, writer = await asyncio.wait_for(opening, GREETING_LIMIT_S)
+    return reader, writer, endpoint.token

@@ -1,0 +1,151 @@
+"""Start an engine process that outlives this one, and read why it left if it leaves at once.
+
+Owns the child's command line, its log file and that file's size. Only ever a subprocess: nothing of the engine
+but its protocol is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import platformdirs
+
+import lsp_server
+from engine.protocol.errors import FAILURE_KINDS, EngineError
+
+MAX_LOG_BYTES = 1024 * 1024
+TAIL_BYTES = 8 * 1024
+# The engine writes its last words as one line of JSON behind this mark (see `engine.lifecycle`).
+LAST_WORDS = "engine failed: "
+
+
+def engine_command(model: str) -> list[str]:
+    """The command line of the product's own engine."""
+    # -P: a folder named `engine` where the editor was started must not be run in place of ours.
+    return [sys.executable, "-P", "-m", "engine", "run", "--model", model]
+
+
+def log_path(model: str, env: Mapping[str, str]) -> Path:
+    """The file the engine for `model` writes its log to."""
+    home = env.get("LACUNA_HOME")
+    state = Path(home).expanduser().absolute() / "state" if home else Path(platformdirs.user_state_dir("lacuna"))
+    return state / f"engine-{model}.log"
+
+
+class EngineChild:
+    """A started engine. It is watched while this process lives, and never killed by it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, log_start: int) -> None:
+        self._process = process
+        self._log = log
+        self._log_start = log_start
+
+    def exit_status(self) -> int | None:
+        """None while it runs; 0 when it left because another engine serves already."""
+        return self._process.poll()
+
+    def failure(self) -> EngineError:
+        """Why it left, from the last words in its log."""
+        tail = _tail(self._log, self._log_start)
+        for line in reversed(tail):
+            if (found := _last_words(line)) is not None:
+                return found
+        said = tail[-1] if tail else "it wrote nothing"
+        status = self._process.returncode
+        return EngineError(
+            "internal",
+            f"the engine left with status {status} before it served: {said[:300]}",
+            f"see {self._log}, or run `lacuna doctor`",
+        )
+
+    def let_go(self) -> None:
+        """Forget the child without a warning about it still running: outliving us is what it is for."""
+        if self._process.poll() is None:
+            self._process.returncode = 0
+
+
+def spawn(command: Sequence[str], model: str, env: Mapping[str, str]) -> EngineChild:
+    """Start `command` detached: own session, no standard input, output to the log file.
+
+    Raises EngineError(internal) when the command cannot be run.
+    """
+    path = log_path(model, env)
+    log = _open_log(path)
+    try:
+        start = log.tell() if log is not None else 0
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=log if log is not None else subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            env=_child_env(env),
+            close_fds=True,
+            start_new_session=True,
+            creationflags=_creation_flags(),
+        )
+    except OSError as fault:
+        raise EngineError(
+            "internal", f"the engine cannot be started ({fault.strerror})", "check the installation: `lacuna doctor`"
+        ) from None
+    finally:
+        if log is not None:
+            log.close()
+    return EngineChild(process, path, start)
+
+
+def _open_log(path: Path) -> BinaryIO | None:
+    """The log opened for appending, made small first; None where nothing can be written (a read-only home)."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size > MAX_LOG_BYTES:
+            path.replace(path.with_suffix(".log.1"))
+        log = path.open("ab")
+    except OSError:
+        return None
+    log.seek(0, os.SEEK_END)
+    return log
+
+
+def _child_env(env: Mapping[str, str]) -> dict[str, str]:
+    """`env`, and a way to find our own packages when they run from a checkout that is not installed."""
+    root = Path(lsp_server.__file__).resolve().parent.parent
+    if root.name in {"site-packages", "dist-packages"}:
+        return dict(env)
+    paths = [str(root), *filter(None, [env.get("PYTHONPATH")])]
+    return {**env, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _creation_flags() -> int:
+    if sys.platform == "win32":
+        return subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    return 0
+
+
+def _tail(path: Path, start: int) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(min(start, end), end - TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _last_words(line: str) -> EngineError | None:
+    _, mark, words = line.partition(LAST_WORDS)
+    if not mark:
+        return None
+    try:
+        match json.loads(words):
+            case {"kind": str() as kind, "message": str() as message, "remedy": str() as remedy}:
+                return EngineError(kind if kind in FAILURE_KINDS else "internal", message, remedy)
+    except ValueError:
+        pass
+    return None
