@@ -57,7 +57,10 @@ def run_watched(
     stall_s: float = STALL_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run to the end, reporting the bytes written so far. Raises PullInterruptedError, or SourceError with the cause."""
+    """Run to the end, reporting the bytes written so far.
+
+    Raises PullInterruptedError when cancelled, SourceError with the cause when the child failed or stalled.
+    """
     with job.log.open("wb") as log:
         child = subprocess.Popen(
             list(job.command),

@@ -56,7 +56,10 @@ def sha256_of(
     report: Callable[[int], None] = ignore,
     cancel: threading.Event | None = None,
 ) -> str:
-    """Lower-case hex SHA-256 of the whole file; `report` gets the bytes read so far. Raises OSError, PullInterruptedError."""
+    """Lower-case hex SHA-256 of the whole file; `report` gets the bytes read so far.
+
+    Raises OSError, and PullInterruptedError once `cancel` is set.
+    """
     digest = hashlib.sha256()
     done = 0
     with file.open("rb") as stream:

@@ -52,7 +52,10 @@ class Source(Protocol):
         ...
 
     def fetch(self, job: Fetch) -> None:
-        """Put the whole file at `job.part`. Raises SourceError or PullInterruptedError; what is in `job.work` may stay."""
+        """Put the whole file at `job.part`; what is in `job.work` may stay.
+
+        Raises SourceError, and PullInterruptedError once `job.cancel` is set.
+        """
         ...
 
 

@@ -1,0 +1,144 @@
+"""The command `lacuna`: which subcommands there are, and how their failures reach a person.
+
+Nothing of a subcommand is imported until it runs: `lacuna --help` is quick and `lacuna lsp` never loads torch.
+Exit status: 0 done, 1 it failed, 2 it was called wrongly, 130 it was interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from types import MappingProxyType
+from typing import IO, Any
+
+import click
+
+from engine.protocol.errors import EngineError
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """Where a subcommand lives, and its one line of help."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
+    {
+        "demo": Subcommand("engine.cli.demo", "demo", "Show a fill and a rewrite on a sample project, end to end."),
+        "lsp": Subcommand("engine.cli.main", "lsp", "Run the language server, as an editor does."),
+        "fill": Subcommand("engine.cli.files", "fill", "Fill the holes of a file, or a position in it."),
+        "rewrite": Subcommand("engine.cli.files", "rewrite", "Rewrite lines of a file by an instruction."),
+        "models": Subcommand("engine.cli.models", "models", "List, fetch, check and remove models."),
+        "engine": Subcommand("engine.cli.engine", "engine", "Run, start, stop and look at the resident engine."),
+        "doctor": Subcommand("engine.cli.doctor", "doctor", "Check this machine and say what to do about each fault."),
+    }
+)
+
+
+class EngineFailure(click.ClickException):
+    """An EngineError as a command ends with it: what happened, and on the next line what to do."""
+
+    exit_code = 1
+
+    def __init__(self, error: EngineError) -> None:
+        super().__init__(error.message)
+        self.remedy = error.remedy
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print both to standard error."""
+        click.echo(f"error: {self.message}", file=file or sys.stderr)
+        if self.remedy:
+            click.echo(f"  {self.remedy}", file=file or sys.stderr)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is called, and lists all of them without importing any."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order a newcomer needs them."""
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; None when there is none of that name."""
+        found = SUBCOMMANDS.get(cmd_name)
+        if found is None:
+            return None
+        command = getattr(importlib.import_module(found.module), found.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{found.module}.{found.attribute} is not a command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table above."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in SUBCOMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; the failures a person can act on become one message each, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except EngineError as error:
+            raise EngineFailure(error) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+def version() -> str:
+    """The installed version, or a note that this tree is not installed."""
+    try:
+        return metadata.version("lacuna")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"lacuna {version()}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Print the version and leave.",
+)
+def cli() -> None:
+    """Lacuna fills the gaps in code with a resident, local text-diffusion engine."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.option("--stdio", is_flag=True, help="Speak over standard input and output (the default).")
+@click.option("--tcp", metavar="HOST:PORT", help="Listen on an address instead.")
+@click.pass_context
+def lsp(ctx: click.Context, stdio: bool, tcp: str | None) -> None:
+    """Run the language server, as an editor does.
+
+    Whatever else an editor's client passes (as --clientProcessId) is handed on to the server.
+    """
+    from lsp_server.__main__ import main as serve
+
+    if stdio and tcp:
+        raise click.UsageError("choose one of --stdio and --tcp")
+    ctx.exit(serve([*(["--tcp", tcp] if tcp else ["--stdio"]), *ctx.args]) or 0)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The console script. Leaves by SystemExit with the exit status of the module's docstring."""
+    cli.main(args=None if argv is None else list(argv), prog_name="lacuna")
+
+
+if __name__ == "__main__":
+    main()
