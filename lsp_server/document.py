@@ -1,0 +1,100 @@
+"""A document as the editor has it: one immutable version of its text, and how the next version follows.
+
+Owns the edit semantics of `textDocument/didChange` and the newline style of a document. Must not know the
+protocol library, files or the session. Text is kept exactly as the editor sent it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from lsp_server.positions import LineIndex, PositionEncoding, TextPosition
+
+Newline = Literal["\n", "\r\n", "\r"]
+
+_CARRIAGE_RETURN = re.compile(r"\r\n?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One content change. With `start` and `end` of None, `text` is the whole new document."""
+
+    start: TextPosition | None
+    end: TextPosition | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One version of one document. `index.text` is `text`; build one with `Document.open`."""
+
+    uri: str
+    version: int
+    language: str
+    text: str
+    index: LineIndex
+
+    @classmethod
+    def open(cls, uri: str, version: int, language: str, text: str) -> Document:
+        """A document as `textDocument/didOpen` brings it."""
+        joined = _join_surrogates(text)
+        return cls(uri, version, language, joined, LineIndex(joined))
+
+    @property
+    def newline(self) -> Newline:
+        """The line end most lines have; `\\n` when there are none, and the longer one in a draw."""
+        pairs = self.text.count("\r\n")
+        feeds = self.text.count("\n") - pairs
+        returns = self.text.count("\r") - pairs
+        if pairs and pairs >= max(feeds, returns):
+            return "\r\n"
+        return "\r" if returns > feeds else "\n"
+
+    def to_document_newlines(self, text: str) -> str:
+        """`text` with this document's own line ends, for edits that the editor applies verbatim."""
+        newline = self.newline
+        normal = _CARRIAGE_RETURN.sub("\n", text)
+        return normal if newline == "\n" else normal.replace("\n", newline)
+
+
+def for_model(text: str) -> str:
+    """`text` as an engine may see it: `\\n` line ends only, half surrogate pairs replaced by U+FFFD."""
+    normal = _CARRIAGE_RETURN.sub("\n", text) if "\r" in text else text
+    return normal if normal.isascii() else _SURROGATE.sub("\ufffd", normal)
+
+
+def apply_changes(document: Document, version: int, changes: Iterable[Change], encoding: PositionEncoding) -> Document:
+    """The document after `changes`, each seen by the next, as version `version`."""
+    index = document.index
+    for change in changes:
+        index = _changed(index, change, encoding)
+    return replace(document, version=version, text=index.text, index=index)
+
+
+def _changed(index: LineIndex, change: Change, encoding: PositionEncoding) -> LineIndex:
+    if change.start is None or change.end is None:
+        return LineIndex(_join_surrogates(change.text))
+    start = index.offset_at(change.start, encoding)
+    end = max(start, index.offset_at(change.end, encoding))
+    start, end, inserted = _with_split_neighbours(index.text, start, end, change.text)
+    return index.replaced(start, end, _join_surrogates(inserted))
+
+
+def _with_split_neighbours(text: str, start: int, end: int, inserted: str) -> tuple[int, int, str]:
+    """Widen an edit over a half surrogate on either side, so that two halves that meet become one character."""
+    if start > 0 and _SURROGATE.match(text[start - 1]):
+        start, inserted = start - 1, text[start - 1] + inserted
+    if end < len(text) and _SURROGATE.match(text[end]):
+        end, inserted = end + 1, inserted + text[end]
+    return start, end, inserted
+
+
+def _join_surrogates(text: str) -> str:
+    """`text` with surrogate halves that stand together joined; JSON can bring them apart."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

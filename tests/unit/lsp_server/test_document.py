@@ -1,0 +1,133 @@
+"""Documents: whatever a client sends, our text stays equal to the text the editor has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsp_server.document import Change, Document, apply_changes, for_model
+from lsp_server.positions import LineIndex, PositionEncoding, TextPosition
+from tests.fakes.editor_model import EditorModel
+
+UTF16 = PositionEncoding.UTF16
+
+_PIECES = st.sampled_from(
+    ["a", "é", "漢", "🙂", "\u200d", "\n", "\r", "\r\n", "\x0c", "\x0b", "\x1c", "\u0085", "\u2028", "\t", " "]
+)
+_TEXTS = st.lists(_PIECES, max_size=25).map("".join)
+_PLACES = st.tuples(st.integers(0, 14), st.integers(0, 14))
+
+
+@dataclass(frozen=True)
+class Edit:
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+_EDITS = st.lists(st.builds(Edit, _PLACES, _PLACES, st.lists(_PIECES, max_size=6).map("".join)), max_size=8)
+
+
+def _opened(text: str) -> Document:
+    return Document.open("file:///a.py", 1, "python", text)
+
+
+def _change(edit: Edit) -> Change:
+    return Change(TextPosition(*edit.start), TextPosition(*edit.end), edit.text)
+
+
+def _replace(text: str, start: tuple[int, int], end: tuple[int, int], inserted: str) -> str:
+    changes = [_change(Edit(start, end, inserted))]
+    return apply_changes(_opened(text), 2, changes, UTF16).text
+
+
+@given(_TEXTS, _EDITS, st.sampled_from(list(PositionEncoding)))
+def test_any_edits_keep_our_text_equal_to_the_editors(text: str, edits: list[Edit], encoding: PositionEncoding) -> None:
+    editor = EditorModel(text, encoding.value)
+    document = _opened(text)
+    for version, edit in enumerate(edits, start=2):
+        editor.replace(edit.start, edit.end, edit.text)
+        document = apply_changes(document, version, [_change(edit)], encoding)
+        assert document.text == editor.text
+        assert document.index.line_count == len(editor.lines)
+        for line in range(len(editor.lines)):
+            end = document.index.to_position(document.index.line_end(line), encoding)
+            assert end == TextPosition(line, editor.length(line))
+
+
+@given(_TEXTS, _EDITS)
+def test_changes_of_one_message_build_on_each_other(text: str, edits: list[Edit]) -> None:
+    together = apply_changes(_opened(text), 2, [_change(edit) for edit in edits], UTF16)
+    apart = _opened(text)
+    for edit in edits:
+        apart = apply_changes(apart, 2, [_change(edit)], UTF16)
+    assert together.text == apart.text
+
+
+def test_an_over_long_end_takes_the_whole_line() -> None:
+    assert _replace("abc", (0, 0), (0, 99), "X") == "X"
+
+
+@pytest.mark.parametrize("separator", ["\x0c", "\x0b", "\x1c", "\u0085", "\u2028"])
+def test_an_edit_behind_a_form_feed_hits_its_line(separator: str) -> None:
+    assert _replace(f"a = 1{separator}b\nc", (1, 0), (1, 1), "Z") == f"a = 1{separator}b\nZ"
+
+
+def test_a_line_end_may_come_together_and_apart() -> None:
+    joined = apply_changes(_opened("a\rb"), 2, [Change(TextPosition(1, 0), TextPosition(1, 0), "\n")], UTF16)
+    assert joined.index.line_count == 2
+    parted = apply_changes(joined, 3, [Change(TextPosition(0, 1), TextPosition(1, 0), "\r x\n")], UTF16)
+    assert (parted.text, parted.index.line_count) == ("a\r x\nb", 3)
+
+
+def test_a_backward_range_inserts_and_deletes_nothing() -> None:
+    assert _replace("abcdef", (0, 4), (0, 2), "X") == "abcdXef"
+
+
+def test_a_full_change_replaces_everything_and_leaves_the_old_version_alone() -> None:
+    before = _opened("old")
+    after = apply_changes(before, 7, [Change(None, None, "new\n")], UTF16)
+    assert (after.text, after.version, after.index.line_count) == ("new\n", 7, 2)
+    assert (before.text, before.version) == ("old", 1)
+
+
+def test_halves_of_a_character_that_arrive_apart_become_one() -> None:
+    half = apply_changes(_opened("ab"), 2, [Change(TextPosition(0, 1), TextPosition(0, 1), "\ud83d")], UTF16)
+    whole = apply_changes(half, 3, [Change(TextPosition(0, 2), TextPosition(0, 2), "\ude42")], UTF16)
+    assert whole.text == "a🙂b"
+    assert whole.index.to_position(3, UTF16) == TextPosition(0, 4)
+
+
+def test_the_engine_never_sees_a_carriage_return_or_half_a_character() -> None:
+    assert for_model("a\r\nb\rc\nd\x0c") == "a\nb\nc\nd\x0c"
+    assert for_model("a\ud83db🙂") == "a\ufffdb🙂"
+
+
+@pytest.mark.parametrize(
+    ("text", "newline"),
+    [
+        ("", "\n"),
+        ("a", "\n"),
+        ("a\nb", "\n"),
+        ("a\r\nb\r\nc\n", "\r\n"),
+        ("a\nb\nc\r\n", "\n"),
+        ("a\rb\rc\n", "\r"),
+        ("a\r\nb\n", "\r\n"),
+    ],
+)
+def test_the_commonest_line_end_is_the_documents_own(text: str, newline: str) -> None:
+    document = _opened(text)
+    assert document.newline == newline
+    assert document.to_document_newlines("x\ny\r\nz\r") == f"x{newline}y{newline}z{newline}"
+
+
+def test_an_edit_in_a_long_file_does_not_recount_it() -> None:
+    text = "value = compute(argument)\n" * 100_000
+    index = LineIndex(text)
+    edited = index.replaced(1_000_000, 1_000_000, "x")
+    shared = sum(old is new for old, new in zip(index._blocks, edited._blocks, strict=True))
+    assert shared >= len(index._blocks) - 2
+    assert edited.line_count == 100_001
