@@ -10,7 +10,6 @@ import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from types import MappingProxyType
 from typing import IO, Any
 
@@ -62,11 +61,11 @@ class EngineFailure(click.ClickException):
 class LazyGroup(click.Group):
     """A group that imports a subcommand when it is called, and lists all of them without importing any."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature is click's
         """All names, in the order a newcomer needs them."""
         return list(SUBCOMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command, imported now; None when there is none of that name."""
         found = SUBCOMMANDS.get(cmd_name)
         if found is None:
@@ -76,7 +75,7 @@ class LazyGroup(click.Group):
             raise TypeError(f"{found.module}.{found.attribute} is not a command")
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands from the table above."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help) for name, command in SUBCOMMANDS.items()])
@@ -94,6 +93,8 @@ class LazyGroup(click.Group):
 
 def version() -> str:
     """The installed version, or a note that this tree is not installed."""
+    from importlib import metadata
+
     try:
         return metadata.version("lacuna")
     except metadata.PackageNotFoundError:

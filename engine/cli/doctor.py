@@ -1,0 +1,197 @@
+"""The command `lacuna doctor`: look at this machine, print what was found and what to do about each fault.
+
+Looks, and changes nothing but the stamp of a model file it had to read. What the facts mean is `checkup`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from engine.cli.checkup import Check, Engine, Folder, Machine, Model, ModelState, Package, examine
+from engine.cli.table_console import table_console
+from engine.protocol.address import LOOPBACK, Address, engine_address, read_endpoint, require_private
+from engine.protocol.errors import EngineError
+from engine.store import Store
+
+CONNECT_S = 1.0
+CPU_FACTS = Path("/proc/cpuinfo")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Check this machine and say what to do about each fault.
+
+    Exit status 1 when something would stop Lacuna from working.
+    """
+    look: Callable[[], Machine] = ctx.obj or (lambda: observe(os.environ))
+    checks = examine(look())
+    healthy = all(check.verdict != "fault" for check in checks)
+    if as_json:
+        click.echo(json.dumps({"ok": healthy, "checks": [asdict(check) for check in checks]}, indent=2))
+    else:
+        _print(checks)
+    ctx.exit(0 if healthy else 1)
+
+
+def observe(environ: Mapping[str, str]) -> Machine:
+    """Look at this machine. Raises EngineError when the registry of added models cannot be read."""
+    import psutil
+
+    store = Store.of_user(environ)
+    packages = tuple(_packages())
+    log = _log_path(store.default, environ)
+    major, minor, micro = sys.version_info[:3]
+    return Machine(
+        python=(major, minor, micro),
+        executable=sys.executable,
+        installed=bool(packages),
+        packages=packages or (_package("torch"),),
+        architecture=platform.machine(),
+        cpu_flags=cpu_flags(CPU_FACTS),
+        cores=_usable_cores(),
+        memory_free=int(psutil.virtual_memory().available),
+        disk_free=shutil.disk_usage(_nearest(store.paths.models)).free,
+        folders=tuple(
+            Folder(purpose, path, os.access(_nearest(path), os.W_OK | os.X_OK))
+            for purpose, path in (
+                ("models folder", store.paths.models),
+                ("cache folder", store.paths.cache),
+                ("log folder", log.parent),
+            )
+        ),
+        model=look_at_model(store),
+        engine=look_at_engine(store.default, environ),
+        log=log,
+        log_exists=log.is_file(),
+    )
+
+
+def look_at_model(store: Store) -> Model:
+    """The default model's files, judged by digest; nothing is removed, whatever they are."""
+    shelf = store.shelf(store.default)
+    converted = store.converted_dir(store.default).is_dir()
+    return Model(store.default, shelf.path, shelf.entry.size, _model_state(store), converted)
+
+
+def _model_state(store: Store) -> ModelState:
+    shelf = store.shelf(store.default)
+    try:
+        states = {shelf.state(file) for file in shelf.entry.files}
+    except OSError:
+        return "unreadable"
+    if "missing" in states:
+        return "absent"
+    return "damaged" if "wrong" in states else "ready"
+
+
+def look_at_engine(model: str, environ: Mapping[str, str]) -> Engine:
+    """Whether an engine listens where it should, and whether its folder is only this user's."""
+    try:
+        address = engine_address(model, environ)
+    except EngineError as error:
+        return Engine(Path(), "unsafe", error.message, error.remedy)
+    try:
+        require_private(address.directory)
+        return Engine(address.path, "answers" if _listens(address) else "left_over")
+    except FileNotFoundError:
+        return Engine(address.path, "none")
+    except EngineError as error:
+        return Engine(address.path, "unsafe", error.message, error.remedy)
+
+
+def _listens(address: Address) -> bool:
+    """Whether something accepts a connection there. Raises FileNotFoundError, EngineError(unsafe_address)."""
+    target: str | tuple[str, int] = str(address.path)
+    kind = getattr(socket, "AF_UNIX", socket.AF_INET)
+    if address.transport == "tcp":
+        target, kind = (LOOPBACK, read_endpoint(address.path).port), socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as door:
+        door.settimeout(CONNECT_S)
+        try:
+            door.connect(target)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return False
+    return True
+
+
+def cpu_flags(facts: Path) -> frozenset[str]:
+    """The processor's feature flags as Linux lists them; empty where there is no such file."""
+    try:
+        lines = facts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), []))
+
+
+def _packages() -> Iterator[Package]:
+    """What the installed Lacuna requires; nothing when it is not installed."""
+    try:
+        required = metadata.requires("lacuna") or []
+    except metadata.PackageNotFoundError:
+        return
+    for requirement in required:
+        if "extra ==" not in requirement:
+            yield _package(requirement)
+
+
+def _package(requirement: str) -> Package:
+    from packaging.requirements import Requirement
+
+    wanted = Requirement(requirement)
+    try:
+        installed = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        return Package(wanted.name, requirement, None, False)
+    return Package(wanted.name, requirement, installed, wanted.specifier.contains(installed, prereleases=True))
+
+
+def _usable_cores() -> int:
+    """Cores this process may run on, which a container or `taskset` can make fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _log_path(model: str, environ: Mapping[str, str]) -> Path:
+    from lsp_server.engine_spawn import log_path
+
+    return log_path(model, environ)
+
+
+def _nearest(path: Path) -> Path:
+    """`path`, or the folder above it that exists: where it would be made."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "fault": "[red]fault[/]"}
+
+
+def _print(checks: tuple[Check, ...]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in checks:
+        table.add_row(_MARKS[check.verdict], check.subject, escape(check.finding))
+        if check.remedy:
+            table.add_row("", "", f"[bold]{escape(check.remedy)}[/]")
+    table_console().print(table)
+    faults = sum(check.verdict == "fault" for check in checks)
+    click.echo(f"{faults} fault{'s' if faults != 1 else ''} to put right" if faults else "Lacuna can work here")

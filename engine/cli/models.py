@@ -1,0 +1,169 @@
+"""The command group `lacuna models`: the model store for people and scripts.
+
+Answers go to standard output, progress and faults to standard error. All rules are the store's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from engine.cli.pull_view import shown_pull
+from engine.cli.table_console import table_console
+from engine.store import Entry, PullProgress, Store
+
+INTERRUPTED = 130
+
+
+@click.group()
+@click.pass_context
+def models(ctx: click.Context) -> None:
+    """List, fetch, check and remove models."""
+    if ctx.obj is None:
+        ctx.obj = Store.of_user(os.environ)
+
+
+@models.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.pass_obj
+def list_models(store: Store, as_json: bool) -> None:
+    """List all models known by name, and which of them are here."""
+    rows = [describe(store, entry) for entry in store.entries()]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        _print_table(rows, store.default)
+
+
+@models.command()
+@click.argument("name", required=False)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="Take the file from this path (the file, or a folder that holds it) and from nowhere else.",
+)
+@click.pass_context
+def pull(ctx: click.Context, name: str | None, source: Path | None) -> None:
+    """Fetch a model (the default one, if NAME is left out) and check it.
+
+    A pull that was interrupted goes on from what has arrived.
+    """
+    store: Store = ctx.obj
+    wanted = name or store.default
+    try:
+        with _terminated_like_interrupted(), shown_pull(Console(stderr=True)) as view:
+            path = store.pull(wanted, progress=view, source=source)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; `lacuna models pull {wanted}` goes on from what has arrived", err=True)
+        ctx.exit(INTERRUPTED)
+    click.echo(path)
+
+
+@models.command()
+@click.argument("name", required=False)
+@click.pass_obj
+def verify(store: Store, name: str | None) -> None:
+    """Read a model's files again and compare their digests; a wrong file that was fetched is removed."""
+    wanted = name or store.default
+    with shown_pull(Console(stderr=True)) as view:
+        store.verify(wanted, _as_progress(store.find(wanted), view))
+    click.echo(f"{wanted}: every file is right")
+
+
+@models.command()
+@click.argument("name")
+@click.pass_obj
+def remove(store: Store, name: str) -> None:
+    """Delete a model from this machine. Weights that were added in place stay where they are."""
+    freed = store.remove(name)
+    click.echo(f"{name}: {freed / 1e6:.0f} MB freed" if freed else f"{name}: nothing was here to delete")
+
+
+@models.command()
+@click.argument("name", required=False)
+@click.pass_obj
+def path(store: Store, name: str | None) -> None:
+    """Print where a model's checked file (or folder) lies."""
+    click.echo(store.path(name or store.default))
+
+
+@models.command()
+@click.argument("location", metavar="PATH", type=click.Path(exists=True, path_type=Path))
+@click.option("--name", required=True, help="What the model is called from now on.")
+@click.pass_obj
+def add(store: Store, location: Path, name: str) -> None:
+    """Make a GGUF file or a folder of safetensors known by a name; it stays where it is."""
+    entry = store.add(location, name)
+    later = "" if entry.loadable else "; a later version loads this family, this one does not"
+    click.echo(f"{entry.name}: added, family {entry.family}{later}")
+
+
+def describe(store: Store, entry: Entry) -> dict[str, object]:
+    """An entry as `models list --json` prints it. Sizes in bytes, null where not known."""
+    return {
+        "name": entry.name,
+        "default": entry.name == store.default,
+        "family": entry.family,
+        "description": entry.description,
+        "licence": entry.licence,
+        "repository": entry.repository,
+        "context_tokens": entry.context_tokens,
+        "size": entry.size,
+        "loadable": entry.loadable,
+        "state": state_of(store, entry),
+        "files": [{"name": file.name, "size": file.size, "sha256": file.sha256} for file in entry.files],
+        "settings": dict(entry.settings),
+    }
+
+
+def state_of(store: Store, entry: Entry) -> str:
+    """`ready`, `unchecked` (here, read whole before its next use), `absent`, or `later` (not loadable yet)."""
+    if not entry.loadable:
+        return "later"
+    shelf = store.shelf(entry.name)
+    if all(shelf.stamped(file) for file in entry.files):
+        return "ready"
+    return "unchecked" if all(shelf.file(file).is_file() for file in entry.files) else "absent"
+
+
+def _print_table(rows: list[dict[str, object]], default: str) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Name", "State", "Size"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("What it is, and its licence", overflow="fold")
+    for row in rows:
+        size = row["size"]
+        weight = f"{size / 1e6:.0f} MB" if isinstance(size, int) else ""
+        about = escape(f"{row['description']} ({row['licence']})")
+        table.add_row(str(row["name"]), str(row["state"]), weight, about)
+    console = table_console()
+    console.print(table)
+    console.print(
+        "\nready: here and checked; unchecked: here, read whole at its next use; absent: to be pulled; "
+        f"later: a later version loads it.\nThe default is {default}: `lacuna models pull` fetches it.",
+        soft_wrap=True,
+    )
+
+
+def _as_progress(entry: Entry, view: Callable[[PullProgress], None]) -> Callable[[int], None]:
+    return lambda done: view(PullProgress("verifying", "", "", done, entry.size or 0))
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let a termination signal unwind like Ctrl-C does, so that the downloader's process ends with this one."""
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
