@@ -1,0 +1,231 @@
+"""From files to a `HybridDenoiser`: converts once, folds the adapter once, then loads from the converted directory.
+
+Owns the order of things and where the packaged adapter lies; formats are `conversion`'s, `gguf_file`'s, `adapter`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from filelock import FileLock
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from engine.models.adapter import Adapter, load_adapter
+from engine.models.base import ModelFacts, SpecialIds
+from engine.models.conversion import (
+    OUTER,
+    TOKENIZER,
+    Manifest,
+    fold_adapter,
+    folded_name,
+    is_current,
+    is_folded,
+    layer_name,
+    read_manifest,
+    source_digest,
+    special_ids,
+    write_converted,
+)
+from engine.models.gguf_file import GgufFile, corrupt
+from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
+from engine.models.network import LayerWeights, Stack
+from engine.models.shape import PARTS, Qwen2Shape
+from engine.protocol.errors import EngineError
+from engine.runtime.linear import (
+    FloatLinear,
+    Linear,
+    LowRankLinear,
+    configure_runtime,
+    int8_is_supported,
+    int8_linear,
+)
+from engine.tokenizer import BpeTokenizer
+
+PACKAGED_ADAPTER = "qwen2.5-coder-0.5b-fim.safetensors"
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+Progress = Callable[[str, float], None]
+
+
+def adapter_path() -> Path | None:
+    """The adapter shipped with the engine, for the default model; None if this installation lacks it."""
+    path = Path(__file__).parent.parent / "weights" / PACKAGED_ADAPTER
+    return path if path.is_file() else None
+
+
+def load_denoiser(
+    model_path: Path,
+    cache_dir: Path,
+    *,
+    name: str,
+    precision: str = "int8",
+    device: str = "cpu",
+    adapter: Path | None,
+    threads: int | None,
+    window_tokens: int = 4096,
+    progress: Progress | None = None,
+) -> HybridDenoiser:
+    """Load the GGUF at `model_path`, converting it under `cache_dir` if that has not been done.
+
+    precision: "int8" (CPU only), "fp32" or "bf16"; the float ones read the GGUF itself and cache nothing.
+    progress: called with a stage ("read", "convert", "fold", "load") and a fraction of it.
+    Raises EngineError: model_missing, model_corrupt, model_unsupported, internal.
+    """
+    configure_runtime(threads)
+    source = _Source(model_path, progress)
+    if precision == "int8" and device == "cpu":
+        parts = _load_int8(source, cache_dir / f"{name}-int8", adapter)
+    elif precision in _DTYPES:
+        parts = _load_float(source, cache_dir, _DTYPES[precision], torch.device(device), adapter)
+    else:
+        raise EngineError(
+            "model_unsupported",
+            f"precision {precision!r} on {device!r} is not available",
+            "use int8 on the CPU, or fp32 or bf16 anywhere",
+        )
+    weights, tokenizer, special, adapter_name = parts
+    facts = ModelFacts(
+        name=name,
+        family="hybrid",
+        device=device,
+        precision=_spoken_precision(precision),
+        adapter=adapter_name,
+        vocab_size=weights.shape.vocab,
+        window_tokens=min(window_tokens, weights.shape.trained_tokens),
+        mask_id=MASK_ID,
+        can_draft=weights.mask_embedding is not None,
+        special=special,
+    )
+    cache_dtype = torch.float32 if precision == "int8" else _DTYPES[precision]
+    return HybridDenoiser(weights, tokenizer, facts, cache_dtype=cache_dtype)
+
+
+_Parts = tuple[HybridWeights, BpeTokenizer, SpecialIds, str]
+
+
+class _Source:
+    """The GGUF, opened at most once and only if something needs it."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        self.path = path
+        self._progress = progress
+
+    @cached_property
+    def file(self) -> GgufFile:
+        self.report("read", 0.0)
+        return GgufFile(self.path)
+
+    def report(self, stage: str, fraction: float) -> None:
+        if self._progress is not None:
+            self._progress(stage, fraction)
+
+
+def _load_int8(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(out.with_name(f"{out.name}.lock")):
+        manifest = _converted(source, out)
+        adapter = _adapter(adapter_file, manifest.shape, manifest.source_sha256)
+        if adapter is not None and not is_folded(out, adapter, manifest.shape):
+            fold_adapter(source.file, manifest.shape, adapter, out, progress=lambda done: source.report("fold", done))
+        weights = _int8_weights(source, out, manifest.shape, adapter)
+        tokenizer = BpeTokenizer.load(out / TOKENIZER)
+    return weights, tokenizer, manifest.special, adapter.name if adapter else ""
+
+
+def _converted(source: _Source, out: Path) -> Manifest:
+    digest = source_digest(source.path, out)
+    if not is_current(out, digest):
+        write_converted(source.file, source.path, out, progress=lambda done: source.report("convert", done))
+    manifest = read_manifest(out)
+    if manifest is None:
+        raise corrupt(out, "it changed while it was being loaded")
+    return manifest
+
+
+def _int8_weights(source: _Source, out: Path, shape: Qwen2Shape, adapter: Adapter | None) -> HybridWeights:
+    try:
+        outer = load_file(out / OUTER)
+        plain, adapted = [], []
+        for index in range(shape.layers):
+            stored = load_file(out / layer_name(index))
+            plain.append(_int8_layer(stored, stored))
+            if adapter is not None:
+                adapted.append(_int8_layer(stored, load_file(out / folded_name(adapter) / layer_name(index))))
+            source.report("load", (index + 1) / shape.layers)
+        norm = outer["final_norm"]
+        return HybridWeights(
+            shape=shape,
+            embedding=outer["embedding"],
+            plain=Stack(tuple(plain), norm),
+            head=int8_linear(outer["head.weight"], outer["head.scale"]),
+            adapted=Stack(tuple(adapted), norm) if adapter else None,
+            mask_embedding=adapter.mask_embedding if adapter else None,
+        )
+    except (SafetensorError, KeyError, OSError) as fault:
+        raise EngineError(
+            "model_corrupt", f"the converted model in {out} is damaged: {fault}", f"remove {out} and start again"
+        ) from fault
+
+
+def _int8_layer(outer: dict[str, torch.Tensor], matrices: dict[str, torch.Tensor]) -> LayerWeights:
+    parts = {part: int8_linear(matrices[f"{part}.weight"], matrices[f"{part}.scale"]) for part in PARTS}
+    return LayerWeights(outer["attention_norm"], outer["mlp_norm"], outer["qkv_bias"], **parts)
+
+
+def _load_float(
+    source: _Source, cache_dir: Path, dtype: torch.dtype, device: torch.device, adapter_file: Path | None
+) -> _Parts:
+    file, shape = source.file, source.file.shape()
+    digest = source_digest(source.path, cache_dir) if adapter_file else ""
+    adapter = _adapter(adapter_file, shape, digest)
+    plain, adapted = [], []
+    for index in range(shape.layers):
+        layer = _float_layer(file, shape, index, dtype, device)
+        plain.append(layer)
+        if adapter is not None:
+            adapted.append(patched_layer(layer, adapter, index, dtype, device))
+        source.report("load", (index + 1) / shape.layers)
+    norm = file.final_norm(shape).to(device)
+    weights = HybridWeights(
+        shape=shape,
+        embedding=file.embedding(shape).to(device, dtype),
+        plain=Stack(tuple(plain), norm),
+        head=FloatLinear(file.head(shape).to(device, dtype)),
+        adapted=Stack(tuple(adapted), norm) if adapter else None,
+        mask_embedding=adapter.mask_embedding.to(device) if adapter else None,
+    )
+    vocabulary = file.vocabulary()
+    tokenizer = BpeTokenizer.from_vocabulary(vocabulary.tokens, vocabulary.special, vocabulary.merges)
+    return weights, tokenizer, special_ids(vocabulary, source.path), adapter.name if adapter else ""
+
+
+def _float_layer(
+    file: GgufFile, shape: Qwen2Shape, index: int, dtype: torch.dtype, device: torch.device
+) -> LayerWeights:
+    attention_norm, mlp_norm = (norm.to(device) for norm in file.norms(shape, index))
+    parts: dict[str, Linear] = {part: FloatLinear(file.matrix(shape, index, part).to(device, dtype)) for part in PARTS}
+    return LayerWeights(attention_norm, mlp_norm, file.qkv_bias(shape, index).to(device), **parts)
+
+
+def patched_layer(
+    layer: LayerWeights, adapter: Adapter, index: int, dtype: torch.dtype, device: torch.device
+) -> LayerWeights:
+    """`layer` with the adapter's patches beside its own matrices, which are shared, not copied."""
+    parts: dict[str, Linear] = {}
+    for part in PARTS:
+        patch = adapter.patches[index, part]
+        base: Linear = getattr(layer, part)
+        parts[part] = LowRankLinear(base, patch.down.to(device, dtype), patch.up.to(device, dtype))
+    return LayerWeights(layer.attention_norm, layer.mlp_norm, layer.qkv_bias, **parts)
+
+
+def _adapter(path: Path | None, shape: Qwen2Shape, base_digest: str) -> Adapter | None:
+    return load_adapter(path, shape, base_digest) if path is not None else None
+
+
+def _spoken_precision(precision: str) -> str:
+    return "fp32 of int8 weights" if precision == "int8" and not int8_is_supported() else precision
