@@ -219,7 +219,7 @@ class EngineProcess:
             return fault
         except TimeoutError:
             return EngineError("internal", "the model does not finish loading", "run `lacuna engine stop`")
-        except Exception as fault:  # noqa: BLE001 - whatever it is, the editor goes on and a later try may work
+        except Exception as fault:  # Whatever it is, the editor goes on and a later try may work.
             log.error("connecting to the engine failed", exc_info=fault)
             return EngineError("internal", f"connecting failed ({type(fault).__name__})", "see the server's log")
         self._failure = None
@@ -291,7 +291,7 @@ class EngineProcess:
         for callback in self._listeners:
             try:
                 callback(state, message)
-            except Exception as fault:  # noqa: BLE001 - one listener's fault must not cost the connection
+            except Exception as fault:  # One listener must not cost the connection.
                 log.error("a listener of the engine's state failed", exc_info=fault)
 
 

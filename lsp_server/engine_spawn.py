@@ -6,7 +6,6 @@ but its protocol is imported here.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -17,12 +16,11 @@ from typing import BinaryIO
 import platformdirs
 
 import lsp_server
-from engine.protocol.errors import FAILURE_KINDS, EngineError
+from engine.protocol.errors import EngineError
+from engine.protocol.last_words import read_last_words
 
 MAX_LOG_BYTES = 1024 * 1024
 TAIL_BYTES = 8 * 1024
-# The engine writes its last words as one line of JSON behind this mark (see `engine.lifecycle`).
-LAST_WORDS = "engine failed: "
 
 
 def engine_command(model: str) -> list[str]:
@@ -54,7 +52,7 @@ class EngineChild:
         """Why it left, from the last words in its log."""
         tail = _tail(self._log, self._log_start)
         for line in reversed(tail):
-            if (found := _last_words(line)) is not None:
+            if (found := read_last_words(line)) is not None:
                 return found
         said = tail[-1] if tail else "it wrote nothing"
         status = self._process.returncode
@@ -136,16 +134,3 @@ def _tail(path: Path, start: int) -> list[str]:
     except OSError:
         return []
     return [line.strip() for line in text.split("\n") if line.strip()]
-
-
-def _last_words(line: str) -> EngineError | None:
-    _, mark, words = line.partition(LAST_WORDS)
-    if not mark:
-        return None
-    try:
-        match json.loads(words):
-            case {"kind": str() as kind, "message": str() as message, "remedy": str() as remedy}:
-                return EngineError(kind if kind in FAILURE_KINDS else "internal", message, remedy)
-    except ValueError:
-        pass
-    return None

@@ -1,0 +1,89 @@
+"""`EngineConfig`: everything an engine process is told at its start, and its one reader.
+
+Values come from the command line, else from the environment, else from the defaults here. Unknown names and values
+that do not fit are errors: a typo must never become a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, get_args, get_type_hints
+
+from engine.protocol.address import Transport
+from engine.protocol.errors import EngineError
+
+DEFAULT_MODEL = "qwen2.5-coder-0.5b"
+DEFAULT_IDLE_LIMIT_S = 30 * 60.0
+ENV_PREFIX = "LACUNA_"
+_TRUTH: Mapping[str, bool] = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What to load and how to serve it.
+
+    `family` and `precision` of "auto" mean what the model's registry entry recommends; `threads` and
+    `window_tokens` of 0 likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for
+    never. `adapter` is whether the family's low-rank patch is applied where there is one.
+    """
+
+    model: str = DEFAULT_MODEL
+    family: str = "auto"
+    precision: str = "auto"
+    device: str = "auto"
+    threads: int = 0
+    window_tokens: int = 0
+    idle_limit_s: float = DEFAULT_IDLE_LIMIT_S
+    transport: Transport = "auto"
+    adapter: bool = True
+
+
+def read_config(options: Mapping[str, object], env: Mapping[str, str]) -> EngineConfig:
+    """The configuration from `options` (by field name; None means not given), else `LACUNA_<FIELD>` in `env`.
+
+    Raises EngineError(bad_request) naming the option or variable at fault.
+    """
+    kinds = get_type_hints(EngineConfig)
+    if unknown := sorted(options.keys() - kinds.keys()):
+        raise _bad(unknown[0], "is no setting of the engine")
+    given: dict[str, Any] = {}
+    for field in fields(EngineConfig):
+        variable = ENV_PREFIX + field.name.upper()
+        if (option := options.get(field.name)) is not None:
+            given[field.name] = _convert(f"--{field.name.replace('_', '-')}", kinds[field.name], option)
+        elif variable in env:
+            given[field.name] = _convert(variable, kinds[field.name], env[variable])
+    return EngineConfig(**given)
+
+
+def _convert(source: str, kind: Any, value: object) -> object:
+    text = str(value).strip().lower() if kind is not str else str(value).strip()
+    if kind is bool:
+        if text not in _TRUTH:
+            raise _bad(source, "must be on or off")
+        return _TRUTH[text]
+    if kind is Transport:
+        if text not in get_args(Transport):
+            raise _bad(source, f"must be one of {', '.join(get_args(Transport))}")
+        return text
+    if kind in (int, float):
+        return _number(source, kind, text)
+    if not text:
+        raise _bad(source, "must not be empty")
+    return text
+
+
+def _number(source: str, kind: Any, text: str) -> object:
+    try:
+        number = kind(text)
+    except ValueError:
+        raise _bad(source, f"must be a number, not {text[:40]!r}") from None
+    # Written this way round so that "nan" is refused as well.
+    if not 0 <= number < 1e9:
+        raise _bad(source, "must be 0 or more, and less than a thousand million")
+    return number
+
+
+def _bad(source: str, fault: str) -> EngineError:
+    return EngineError("bad_request", f"{source} {fault}", "see `lacuna engine run --help`")

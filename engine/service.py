@@ -1,0 +1,334 @@
+"""The engine process: its socket, its clients and its life from loading to gone.
+
+Sockets belong to the asyncio side here, the model and all jobs to the loop's thread (`loop`); the two only exchange
+messages. The socket listens while the model loads, so that a client learns at once that the engine is on its way.
+
+    loading ──► ready ──► draining ──► gone        a load that fails, a Shutdown, a signal and idleness all drain
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import psutil
+
+from engine.claim import EngineLock
+from engine.config import EngineConfig
+from engine.connection import Connection
+from engine.ledger import Ledger
+from engine.listener import Listener
+from engine.loop import (
+    CancelAsked,
+    ClientLeft,
+    CoreFactory,
+    DrainAsked,
+    EngineLoop,
+    Loaded,
+    LoadFailed,
+    LoadingMoved,
+    Outward,
+    Replied,
+    Stopped,
+    Submitted,
+    refusal_while_draining,
+)
+from engine.protocol.address import Address, engine_address
+from engine.protocol.errors import EngineError
+from engine.protocol.last_words import write_last_words
+from engine.protocol.messages import (
+    Cancel,
+    Facts,
+    Failed,
+    Fill,
+    Hello,
+    Loading,
+    Ready,
+    Reply,
+    Request,
+    Rewrite,
+    Shutdown,
+    Status,
+    StatusReport,
+)
+
+log = logging.getLogger(__name__)
+
+# A step takes about a second at most; one that takes longer than this hangs, and is left behind.
+DRAIN_LIMIT_S = 8.0
+_LONGEST_TICK_S = 5.0
+
+
+class Service:
+    """One engine at one address. `run` returns the exit status when the engine is to leave."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        address: Address,
+        core_factory: CoreFactory,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config
+        self._address = address
+        self._clock = clock
+        self._loop = EngineLoop(core_factory, self._emit, clock)
+        self._thread = threading.Thread(target=self._loop.run, name="engine-loop", daemon=True)
+        self._state: Literal["loading", "ready", "draining"] = "loading"
+        self._loading = Loading("starting", 0.0)
+        self._facts: Facts | None = None
+        self.failure: EngineError | None = None
+        self._began = clock()
+        self._ledger = Ledger(self._began)
+        self._clients: dict[int, Connection] = {}
+        self._numbers = itertools.count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the loop's thread outlived the drain; only the end of the process ends it then."""
+        return self._thread.is_alive()
+
+    async def open(self) -> None:
+        """Listen. Raises EngineError(unsafe_address) where that cannot be done."""
+        self._events = asyncio.get_running_loop()
+        self._gone = asyncio.Event()
+        self._listener = Listener(self._address)
+        self._server = await self._listen()
+        log.info("serving %s at %s", self._config.model, self._address.path)
+
+    async def run(self) -> int:
+        """Load the model and serve until drained; `open` comes first. 0, or 1 if the model could not be loaded."""
+        self._thread.start()
+        watch = asyncio.create_task(self._watch())
+        try:
+            await self._gone.wait()
+        finally:
+            watch.cancel()
+            self._stop_listening()
+            await self._part()
+        return 1 if self.failure is not None else 0
+
+    def drain(self, why: str) -> None:
+        """Begin to leave: no new clients, no new jobs, the running ones cancelled."""
+        if self._state == "draining":
+            return
+        log.info("leaving: %s", why)
+        self._state = "draining"
+        self._stop_listening()
+        self._loop.post(DrainAsked())
+        self._events.call_later(DRAIN_LIMIT_S, self._gone.set)
+
+    async def _listen(self) -> asyncio.Server:
+        if self._address.transport == "unix":
+            return await asyncio.start_unix_server(self._enter, sock=self._listener.socket)
+        return await asyncio.start_server(self._enter, sock=self._listener.socket)
+
+    def _stop_listening(self) -> None:
+        self._listener.remove()
+        self._server.close()
+
+    def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._attend(Connection(next(self._numbers), reader, writer)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _attend(self, client: Connection) -> None:
+        """One client, from its Hello until it leaves."""
+        try:
+            if await client.greet(self._listener.token):
+                self._clients[client.number] = client
+                self._introduce(client)
+                async for request in client.requests():
+                    self._take(client, request)
+        finally:
+            self._clients.pop(client.number, None)
+            self._loop.post(ClientLeft(client.number))
+            await client.close()
+
+    def _introduce(self, client: Connection) -> None:
+        if self.failure is not None:
+            client.fail("", self.failure)
+        elif self._state == "draining":
+            client.send(refusal_while_draining(""))
+        elif self._facts is not None:
+            client.send(Ready(self._facts))
+        else:
+            client.send(self._loading)
+
+    def _take(self, client: Connection, request: Request) -> None:
+        match request:
+            case Fill() | Rewrite():
+                self._accept(client, request)
+            case Cancel(id=job_id):
+                self._loop.post(CancelAsked(client.number, job_id))
+            case Status():
+                client.send(self._report())
+            case Shutdown():
+                self.drain("a client asked for it")
+            case Hello():
+                client.send(_bad_request("", "the greeting is over"))
+
+    def _accept(self, client: Connection, request: Fill | Rewrite) -> None:
+        if self._state == "draining":
+            client.send(refusal_while_draining(request.id))
+        elif self._state == "loading":
+            share = f"{self._loading.stage}, {self._loading.fraction:.0%}"
+            message = f"the model is still loading ({share})"
+            client.send(Failed(request.id, "loading", message, "ask again in a moment"))
+        elif why := self._ledger.refusal(client.number, request.id):
+            client.send(_bad_request(request.id, why))
+        else:
+            self._ledger.open(client.number, request.id)
+            self._loop.post(Submitted(client.number, request, self._clock()))
+
+    def _report(self) -> StatusReport:
+        now = self._clock()
+        return StatusReport(
+            state=self._state,
+            facts=self._facts,
+            uptime_s=now - self._began,
+            idle_s=self._ledger.idle_s(now),
+            idle_limit_s=self._config.idle_limit_s,
+            clients=len(self._clients),
+            jobs_running=self._ledger.running,
+            jobs_done=self._ledger.done,
+            jobs_cancelled=self._ledger.cancelled,
+            jobs_failed=self._ledger.failed,
+            memory_mib=psutil.Process().memory_info().rss / 2**20,
+        )
+
+    def _emit(self, outward: Outward) -> None:
+        """Called on the loop's thread."""
+        # The asyncio side is closed only after a drain that ran out of time, when nobody waits for this any more.
+        with contextlib.suppress(RuntimeError):
+            self._events.call_soon_threadsafe(self._hear, outward)
+
+    def _hear(self, outward: Outward) -> None:
+        match outward:
+            case Replied(client=client, reply=reply):
+                self._deliver(client, reply)
+            case LoadingMoved(stage=stage, fraction=fraction):
+                self._loading = Loading(stage, fraction)
+                self._tell_everybody(self._loading)
+            case Loaded(facts=facts):
+                self._become_ready(facts)
+            case LoadFailed(error=error):
+                self._give_up(error)
+            case Stopped():
+                if self._state != "draining" and self.failure is None:
+                    self.failure = EngineError("internal", "the engine's loop ended", "see the engine's log")
+                self._gone.set()
+
+    def _deliver(self, number: int, reply: Reply) -> None:
+        if not self._ledger.settle(number, reply, self._clock()) or number not in self._clients:
+            return
+        client = self._clients[number]
+        try:
+            client.send(reply)
+        except EngineError as error:
+            client.fail(getattr(reply, "id", ""), EngineError("internal", error.message, "report it"))
+
+    def _become_ready(self, facts: Facts) -> None:
+        if self._state != "loading":
+            return
+        log.info("ready after %.1f s", self._clock() - self._began)
+        self._facts = facts
+        self._state = "ready"
+        self._ledger.idle_since = self._clock()
+        self._tell_everybody(Ready(facts))
+
+    def _give_up(self, error: EngineError) -> None:
+        self.failure = error
+        self._tell_everybody(Failed("", error.kind, error.message, error.remedy))
+        self.drain("the model could not be loaded")
+
+    def _tell_everybody(self, reply: Reply) -> None:
+        for client in self._clients.values():
+            client.send(reply)
+
+    async def _watch(self) -> None:
+        """Leave when nobody has needed the engine for long, or when nobody can find it any more."""
+        limit = self._config.idle_limit_s
+        while True:
+            await asyncio.sleep(min(_LONGEST_TICK_S, limit / 4) if limit else _LONGEST_TICK_S)
+            if self._state != "ready" or self._ledger.running:
+                continue
+            if limit and self._ledger.idle_s(self._clock()) >= limit:
+                self.drain(f"no job for {limit:.0f} s")
+            elif not self._listener.is_reachable():
+                self.drain("its socket was removed")
+
+    async def _part(self) -> None:
+        """Tell the remaining clients that the engine leaves, and close their connections."""
+        if self.failure is None:
+            self._tell_everybody(refusal_while_draining(""))
+        await asyncio.gather(*(client.close() for client in self._clients.values()))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._thread.join, 0 if self._ledger.running else 1.0)
+
+
+def serve(config: EngineConfig, core_factory: CoreFactory, env: Mapping[str, str] | None = None) -> int:
+    """Run the engine for `config` in this process until it leaves; the exit status.
+
+    0 when it left in order or found another engine serving this user and model already; 1, with the reason as the
+    last line on standard error, when it could not serve.
+    """
+    try:
+        address = engine_address(config.model, os.environ if env is None else env, config.transport)
+        lock = EngineLock(address)
+        if lock.claim() == "served":
+            sys.stderr.write(f"an engine for {config.model} is already running\n")
+            return 0
+        service = Service(config, address, core_factory)
+        try:
+            status = asyncio.run(_run_until_signalled(service))
+        finally:
+            lock.release()
+    except EngineError as error:
+        return _fail(error)
+    if service.failure is not None:
+        status = _fail(service.failure)
+    if service.is_stuck:
+        # A thread inside native code cannot be stopped, and would make an ordinary exit hang or crash.
+        logging.shutdown()
+        os._exit(status)
+    return status
+
+
+async def _run_until_signalled(service: Service) -> int:
+    await service.open()
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            _on_signal(getattr(signal, name), functools.partial(service.drain, f"got {name}"))
+    return await service.run()
+
+
+def _on_signal(number: int, leave: Callable[[], None]) -> None:
+    events = asyncio.get_running_loop()
+    try:
+        events.add_signal_handler(number, leave)
+    except NotImplementedError:  # Windows
+        signal.signal(number, lambda *_: events.call_soon_threadsafe(leave))
+
+
+def _fail(error: EngineError) -> int:
+    sys.stderr.write(write_last_words(error) + "\n")
+    sys.stderr.flush()
+    return 1
+
+
+def _bad_request(job_id: str, why: str) -> Failed:
+    return Failed(job_id, "bad_request", why, "use a new id per request, and wait for answers")
