@@ -1,0 +1,80 @@
+"""What the session may say to the editor, over pygls. Sends; never decides.
+
+`Editor` is the seam: features and the session see only it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+SECTION = "lacuna"
+DRAFT = "lacuna/draft"
+
+
+class Editor(Protocol):
+    """The editor, as the session sees it."""
+
+    def log(self, message: str) -> None:
+        """A line in the editor's log, at level Info."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """A line in the editor's log, at level Warning."""
+        ...
+
+    def show(self, message: str) -> None:
+        """A message to the person, at level Info."""
+        ...
+
+    def send_draft(self, draft: dict[str, Any]) -> None:
+        """A `lacuna/draft` notification."""
+        ...
+
+    async def pull_configuration(self) -> object:
+        """The editor's `lacuna` section, None when it has none. Raises JsonRpcException when it refuses."""
+        ...
+
+    async def watch_configuration(self) -> None:
+        """Ask to be told of changes of the configuration. Raises JsonRpcException when it refuses."""
+        ...
+
+
+class LspEditor:
+    """The editor at the other end of a pygls server."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+
+    def log(self, message: str) -> None:
+        """See `Editor.log`."""
+        self._server.window_log_message(types.LogMessageParams(types.MessageType.Info, message))
+
+    def warn(self, message: str) -> None:
+        """See `Editor.warn`."""
+        self._server.window_log_message(types.LogMessageParams(types.MessageType.Warning, message))
+
+    def show(self, message: str) -> None:
+        """See `Editor.show`."""
+        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
+
+    def send_draft(self, draft: dict[str, Any]) -> None:
+        """See `Editor.send_draft`."""
+        self._server.protocol.notify(DRAFT, draft)
+
+    async def pull_configuration(self) -> object:
+        """See `Editor.pull_configuration`."""
+        item = types.ConfigurationItem(section=SECTION)
+        answers = await self._server.workspace_configuration_async(types.ConfigurationParams([item]))
+        return answers[0] if answers else None
+
+    async def watch_configuration(self) -> None:
+        """See `Editor.watch_configuration`."""
+        registration = types.Registration(
+            id="lacuna-configuration",
+            method=types.WORKSPACE_DID_CHANGE_CONFIGURATION,
+            register_options=types.DidChangeConfigurationRegistrationOptions(section=SECTION),
+        )
+        await self._server.client_register_capability_async(types.RegistrationParams([registration]))

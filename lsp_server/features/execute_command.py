@@ -1,0 +1,109 @@
+"""workspace/executeCommand: `lacuna.rewrite` and `lacuna.status`.
+
+`lacuna.rewrite {uri, range, instruction, version?}` returns a WorkspaceEdit or null: the client applies it.
+`lacuna.status` returns what the server and its engine are doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any
+
+from lsprotocol import converters, types
+
+from engine.protocol.errors import EngineError
+from lsp_server import __version__
+from lsp_server.errors import content_modified, invalid_params
+from lsp_server.privacy import refusal
+from lsp_server.ranges import span_of
+from lsp_server.revision import Selection, revise
+from lsp_server.session import Session, Snapshot
+
+REWRITE = "lacuna.rewrite"
+STATUS = "lacuna.status"
+COMMANDS = (REWRITE, STATUS)
+
+UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
+
+
+def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awaitable[Any] | None:
+    """Raises JsonRpcInvalidParams for an unknown command or arguments that make no sense."""
+    commands: dict[str, Callable[[Session, object], Awaitable[Any] | None]] = {
+        REWRITE: _rewrite,
+        STATUS: _status,
+    }
+    command = commands.get(params.command)
+    if command is None:
+        raise invalid_params(f"unknown command; there are {', '.join(COMMANDS)}")
+    return command(session, params.arguments[0] if params.arguments else None)
+
+
+def _rewrite(session: Session, argument: object) -> Awaitable[types.WorkspaceEdit | None] | None:
+    uri, area, instruction, version = _rewrite_arguments(argument)
+    snapshot = session.snapshot(uri)
+    if snapshot is None:
+        raise invalid_params("the document is not open")
+    if version is not None and version != snapshot.document.version:
+        raise content_modified()
+    start, end = span_of(snapshot, area)
+    if start == end:
+        raise invalid_params("the range is empty: select the text to rewrite")
+    if not _is_allowed(session, snapshot):
+        return None
+    job = session.inflight.claim(uri, "rewrite")
+    return revise(session, job, snapshot, Selection(start, end, instruction))
+
+
+def _is_allowed(session: Session, snapshot: Snapshot) -> bool:
+    if not snapshot.settings.enable:
+        return False
+    if refusal(snapshot.document, snapshot.settings) is None:
+        return True
+    session.answer_act(UNSHARED)
+    return False
+
+
+def _rewrite_arguments(argument: object) -> tuple[str, types.Range, str, int | None]:
+    if not isinstance(argument, dict):
+        raise invalid_params(f"{REWRITE} takes one object: uri, range, instruction")
+    uri, instruction, version = argument.get("uri"), argument.get("instruction"), argument.get("version")
+    if not isinstance(uri, str):
+        raise invalid_params("uri must be a string")
+    if not isinstance(instruction, str) or not instruction.strip():
+        raise invalid_params("instruction must be a text that says what to change")
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+        raise invalid_params("version must be a whole number")
+    try:
+        area = converters.get_converter().structure(argument.get("range"), types.Range)
+    except Exception:  # noqa: BLE001 (cattrs raises whatever a constructor raises)
+        raise invalid_params("range must be an LSP range") from None
+    return uri, area, instruction.strip(), version
+
+
+async def _status(session: Session, _argument: object) -> dict[str, Any]:
+    """Nothing in it quotes a document."""
+    facts = session.engine.facts
+    return {
+        "version": __version__,
+        "engine": {
+            "state": session.engine.state,
+            "facts": asdict(facts) if facts is not None else None,
+            "report": await _engine_report(session),
+        },
+        "documents": session.document_count,
+        "jobs": session.inflight.count,
+        "positionEncoding": str(session.encoding.value),
+        "enabled": session.settings.enable,
+        "last": [{"kind": result.kind, "stats": asdict(result.stats)} for result in session.results],
+    }
+
+
+async def _engine_report(session: Session) -> dict[str, Any] | None:
+    if session.engine.state != "ready":
+        return None
+    try:
+        return asdict(await session.engine.status())
+    except EngineError:
+        # It left between two lines; the state in this very reply says as much soon enough.
+        return None

@@ -1,0 +1,116 @@
+"""Which documents stay away from the engine: secrets, and files too big or too dense to help with.
+
+Pure: judges by name and size alone; reads nothing from disk and logs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from lsp_server.document import Document
+from lsp_server.settings import Settings
+
+Refusal = Literal["secret", "huge", "dense", "file off", "language off"]
+
+# A pattern with a slash is matched against the end of the path, one without against the file's name.
+SECRET_PATTERNS = (
+    ".env",
+    ".env.*",
+    "*.env",
+    ".envrc",
+    ".dev.vars",
+    ".dev.vars.*",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".pypirc",
+    ".htpasswd",
+    ".git-credentials",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.asc",
+    "*.tfvars",
+    "*.tfstate",
+    "secret.y*ml",
+    "secrets.y*ml",
+    "secrets.json",
+    "secrets.toml",
+    "credentials.json",
+    "service-account*.json",
+    "master.key",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".kube/config",
+    ".ssh/*",
+    ".gnupg/*",
+)
+
+HUGE_CHARS = 10_000_000
+# The mean length of a line says little about a short text, and much about a minified or generated one.
+DENSE_FROM_CHARS = 20_000
+DENSE_MEAN_LINE_CHARS = 240
+
+
+def is_secret(uri: str, settings: Settings) -> bool:
+    """Whether the file's name says that its text must not reach the engine. The user's patterns go first."""
+    path = _path(uri)
+    if _matches(path, settings.secret_files):
+        return True
+    return _matches(path, SECRET_PATTERNS) and not _matches(path, settings.open_files)
+
+
+def refusal(document: Document, settings: Settings) -> Refusal | None:
+    """Why nothing may be asked of the engine about `document` at all, None when it may."""
+    if is_secret(document.uri, settings):
+        return "secret"
+    if len(document.text) > HUGE_CHARS:
+        return "huge"
+    if _is_dense(document.text):
+        return "dense"
+    return None
+
+
+def typing_refusal(document: Document, settings: Settings) -> Refusal | None:
+    """Why nothing is suggested while typing: the above, or the user turned the language or file off."""
+    if document.language in settings.disabled_languages:
+        return "language off"
+    if _matches(_path(document.uri), settings.disabled_files):
+        return "file off"
+    return refusal(document, settings)
+
+
+def _is_dense(text: str) -> bool:
+    if len(text) < DENSE_FROM_CHARS:
+        return False
+    lines = 1 + max(text.count("\n"), text.count("\r"))
+    return len(text) > lines * DENSE_MEAN_LINE_CHARS
+
+
+def _path(uri: str) -> str:
+    """The path of a URI, lower case with forward slashes; `untitled:` and cell URIs have one too."""
+    return unquote(urlsplit(uri).path).replace("\\", "/").lower()
+
+
+def _matches(path: str, patterns: Iterable[str]) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    for pattern in patterns:
+        wanted = pattern.lower()
+        # `fnmatchcase` lets a star cross slashes, which is what "anywhere below" needs.
+        if fnmatchcase(path, f"*/{wanted}") if "/" in wanted else fnmatchcase(name, wanted):
+            return True
+    return False

@@ -1,0 +1,110 @@
+"""A selection rewritten: asked of the engine, cleaned, and turned into an edit of exactly one document version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from lsprotocol import types
+
+from engine.protocol.messages import Done, Fill, Rewrite
+from lsp_server import context, edits, ghost_text, rewrite_text
+from lsp_server.context import Window
+from lsp_server.document import for_model
+from lsp_server.drafts import draft_feed
+from lsp_server.errors import NoAnswer, content_modified
+from lsp_server.inflight import Job, Superseded
+from lsp_server.question import ask
+from lsp_server.ranges import range_of, workspace_edit
+from lsp_server.session import Session, Snapshot
+from lsp_server.suggestion import inserted_text
+
+CUT_OFF = "Lacuna: the answer was cut off before its end; nothing was changed."
+NO_CHANGE = "Lacuna: nothing to change here."
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The text from `start` to `end`, and what to do with it: an empty `instruction` fills it from around."""
+
+    start: int
+    end: int
+    instruction: str
+
+
+async def revise(session: Session, job: Job, snapshot: Snapshot, selection: Selection) -> types.WorkspaceEdit | None:
+    """The edit, or None when there is none to make (the person is told why). Finishes the job.
+
+    Raises JsonRpcContentModified when the document is no longer the snapshot's.
+    """
+    try:
+        feed = draft_feed(session, snapshot, range_of(snapshot, selection.start, selection.end))
+        done = await ask(session, job, _request(snapshot, selection, wants_drafts=feed is not None), feed)
+    except Superseded:
+        raise content_modified() from None
+    except NoAnswer as nothing:
+        session.tell(nothing.notice)
+        return None
+    finally:
+        job.finish()
+    if not session.is_current(snapshot):
+        raise content_modified()
+    if done.stats.stop in ("budget", "deadline"):
+        session.answer_act(CUT_OFF)
+        return None
+    replacements = _replacements(snapshot, selection, done)
+    if not replacements:
+        session.answer_act(NO_CHANGE)
+        return None
+    return workspace_edit(snapshot, replacements)
+
+
+def _window(snapshot: Snapshot, selection: Selection) -> Window:
+    settings = snapshot.settings
+    return context.window(
+        snapshot.document.text,
+        selection.start,
+        selection.end,
+        prefix_chars=settings.prefix_chars,
+        suffix_chars=settings.suffix_chars,
+    )
+
+
+def _request(snapshot: Snapshot, selection: Selection, *, wants_drafts: bool) -> Fill | Rewrite:
+    settings, window = snapshot.settings, _window(snapshot, selection)
+    before, after = window.prefix, window.suffix
+    selected = for_model(snapshot.document.text[selection.start : selection.end])
+    job_id, language = uuid4().hex, snapshot.document.language
+    limits = (settings.rewrite_max_tokens, settings.rewrite_deadline_ms)
+    if not selection.instruction:
+        return Fill(job_id, language, before, after, selected, limits[0], 0, limits[1], wants_drafts)
+    return Rewrite(job_id, language, before, selected, after, selection.instruction, limits[0], limits[1], wants_drafts)
+
+
+def _replacements(snapshot: Snapshot, selection: Selection, done: Done) -> list[edits.TextReplacement]:
+    """The smallest edits inside the selection that make it the new text; none when that is the present one."""
+    text = snapshot.document.text
+    selected = text[selection.start : selection.end]
+    clean = _filled if not selection.instruction else _rewritten
+    new_text = clean(snapshot, selection, done.text)
+    if new_text is None or new_text == for_model(selected):
+        return []
+    new_text = snapshot.document.to_document_newlines(new_text)
+    return edits.minimal_edits(selected, new_text, selection.start)
+
+
+def _rewritten(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
+    text = snapshot.document.text
+    before, after = for_model(text[: selection.start]), for_model(text[selection.end :])
+    selected = for_model(text[selection.start : selection.end])
+    return rewrite_text.clean_rewrite(raw, before, selected, after, snapshot.document.language)
+
+
+def _filled(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
+    """The gap's text by the rules of ghost text: what repeats the surroundings is taken off, the rest stays."""
+    text = snapshot.document.text
+    before, after = for_model(text[: selection.start]), for_model(text[selection.end :])
+    around, offset = before + after, len(before)
+    language = snapshot.document.language
+    ghost = ghost_text.present(raw, around, offset, language, single_line=False, automatic=False)
+    return inserted_text(ghost, around, offset) if ghost is not None else None

@@ -1,0 +1,92 @@
+"""The language server put together: which method goes to which feature. No module state, no IO, no engine of its own.
+
+`create_server` is the way in for the command line and for tests; `transport` serves what it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
+
+from lsp_server import __version__
+from lsp_server.client import LspEditor
+from lsp_server.clock import Clock, SystemClock
+from lsp_server.engine_client import Engine
+from lsp_server.features import (
+    code_action,
+    code_action_resolve,
+    completion,
+    configuration,
+    execute_command,
+    inline_completion,
+    lifecycle,
+    sync,
+)
+from lsp_server.rewrite import ACTIONS
+from lsp_server.session import Session
+from lsp_server.wire import StrictProtocol
+
+
+class LacunaServer(LanguageServer):
+    """A pygls server with our protocol and the session of its one editor."""
+
+    protocol: StrictProtocol
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        super().__init__(
+            lifecycle.NAME,
+            __version__,
+            protocol_cls=StrictProtocol,
+            converter_factory=default_converter,
+        )
+        self.engine = engine
+        self.session = Session(engine, LspEditor(self), clock)
+
+    def report_server_error(self, error: Exception, _source: Any) -> None:
+        """pygls reports here what it could not read as a message; it is answered, not shown."""
+        self.protocol.refuse_garbled(error)
+
+
+def create_server(engine: Engine | Callable[[], Engine], clock: Clock | None = None) -> LacunaServer:
+    """A server for one editor. `engine`, or what makes it, is started by the first document, never before."""
+    server = LacunaServer(engine() if callable(engine) else engine, clock or SystemClock())
+    session, protocol = server.session, server.protocol
+    protocol.on_garbled = partial(sync.garbled, session)
+    for method, handler in _handlers(session, protocol).items():
+        server.feature(method)(handler)
+    return server
+
+
+def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[..., Any]]:
+    kinds = tuple(action.kind for action in ACTIONS)
+    return {
+        types.INITIALIZE: partial(lifecycle.initialize, session, protocol, kinds, execute_command.COMMANDS),
+        types.INITIALIZED: partial(_initialized, session, protocol),
+        types.SHUTDOWN: partial(lifecycle.shutdown, protocol),
+        types.EXIT: partial(lifecycle.leave, protocol),
+        types.TEXT_DOCUMENT_DID_OPEN: partial(sync.did_open, session),
+        types.TEXT_DOCUMENT_DID_CHANGE: partial(sync.did_change, session),
+        types.TEXT_DOCUMENT_DID_CLOSE: partial(sync.did_close, session),
+        types.TEXT_DOCUMENT_INLINE_COMPLETION: partial(inline_completion.inline_completion, session),
+        types.TEXT_DOCUMENT_COMPLETION: partial(completion.completion, session),
+        types.TEXT_DOCUMENT_CODE_ACTION: partial(code_action.code_action, session),
+        types.CODE_ACTION_RESOLVE: partial(code_action_resolve.code_action_resolve, session),
+        types.WORKSPACE_EXECUTE_COMMAND: partial(execute_command.execute_command, session),
+        types.WORKSPACE_DID_CHANGE_CONFIGURATION: partial(configuration.did_change_configuration, session),
+    }
+
+
+def _initialized(
+    session: Session, protocol: StrictProtocol, _params: types.InitializedParams
+) -> Awaitable[None] | None:
+    """From here on the server may speak: settings that made no sense, then a question for the real ones."""
+    session.report_problems()
+    session.wake_engine()
+    if session.capabilities.watches_configuration:
+        protocol.spawn(configuration.watch(session))
+    return configuration.pull(session) if session.capabilities.pulls_configuration else None

@@ -1,0 +1,171 @@
+"""The server's only mutable state: documents, settings, what the editor can do, who has been told what.
+
+Handlers take a `Snapshot` before their first await and work on that alone; only `is_current` may be asked later.
+Owns no wire format and asks the engine nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.protocol.messages import Stats
+from lsp_server.capabilities import Capabilities
+from lsp_server.client import Editor
+from lsp_server.clock import Clock
+from lsp_server.document import Change, Document, apply_changes
+from lsp_server.engine_client import Engine, EngineState
+from lsp_server.errors import Notice, notice_for_state
+from lsp_server.inflight import Inflight
+from lsp_server.positions import PositionEncoding, negotiate
+from lsp_server.settings import Problem, Settings, merge, parse
+
+logger = logging.getLogger(__name__)
+
+RESULTS_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one request works on: the document of one version, and everything that shapes the reply."""
+
+    document: Document
+    settings: Settings
+    capabilities: Capabilities
+    encoding: PositionEncoding
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a recent result came to be, for `lacuna.status`."""
+
+    kind: str
+    stats: Stats
+
+
+class Session:
+    """One editor's connection. Everything here runs on one event loop."""
+
+    def __init__(self, engine: Engine, editor: Editor, clock: Clock) -> None:
+        self.engine = engine
+        self.editor = editor
+        self.clock = clock
+        self.inflight = Inflight()
+        self.results: deque[Result] = deque(maxlen=RESULTS_KEPT)
+        self.settings = Settings()
+        self.capabilities = Capabilities()
+        self.encoding = negotiate(None)
+        self._documents: dict[str, Document] = {}
+        self._options: object = None
+        self._problems: tuple[Problem, ...] = ()
+        self._told: set[str] = set()
+        self._asked_at: dict[str, float] = {}
+        engine.on_state(self._on_engine_state)
+
+    # The connection
+
+    def begin(self, capabilities: Capabilities, options: object) -> None:
+        """Take what `initialize` said. The encoding is settled here, once and for all."""
+        self.capabilities = capabilities
+        self._options = options
+        self.configure(None)
+        wanted = self.settings.position_encoding
+        forced = None if wanted == "auto" else PositionEncoding(wanted)
+        self.encoding = negotiate(capabilities.position_encodings, forced=forced)
+
+    def configure(self, options: object) -> None:
+        """Lay `options` over those of `initialize`; they hold from the next request on."""
+        self.settings, problems = parse(merge(self._options, options))
+        if not self.settings.enable:
+            for uri in self._documents:
+                self.inflight.supersede(uri)
+        self._problems = tuple(problems)
+
+    def report_problems(self) -> None:
+        """Say once what was wrong with the last options. Not before the reply to `initialize` is out."""
+        problems, self._problems = self._problems, ()
+        if problems:
+            self.editor.warn("Lacuna settings: " + "; ".join(str(problem) for problem in problems))
+
+    # Documents
+
+    @property
+    def document_count(self) -> int:
+        """How many documents are open."""
+        return len(self._documents)
+
+    def open(self, document: Document) -> None:
+        """A document was opened, or replaced whole."""
+        self.inflight.supersede(document.uri)
+        self._documents[document.uri] = document
+
+    def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
+        """The document moved on; jobs on older versions end. A document never opened is not known, and stays so."""
+        self.inflight.supersede(uri)
+        document = self._documents.get(uri)
+        if document is not None:
+            self._documents[uri] = apply_changes(document, version, changes, self.encoding)
+
+    def close(self, uri: str) -> None:
+        """Forget everything about a document."""
+        self.inflight.supersede(uri)
+        self._documents.pop(uri, None)
+        self._asked_at.pop(uri, None)
+
+    def document(self, uri: str) -> Document | None:
+        """The document as it is now; only for handlers that change it."""
+        return self._documents.get(uri)
+
+    def snapshot(self, uri: str) -> Snapshot | None:
+        """The document as it is now with all that shapes a reply; None when it is not open."""
+        document = self._documents.get(uri)
+        if document is None:
+            return None
+        return Snapshot(document, self.settings, self.capabilities, self.encoding)
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether the document is still the very one of the snapshot (not just one of the same version)."""
+        return self._documents.get(snapshot.document.uri) is snapshot.document
+
+    # Asking
+
+    def wake_engine(self) -> None:
+        """Begin to load the engine, so that it is there when it is first asked. Not while everything is off."""
+        if self.settings.enable and self.engine.state == "off":
+            self.engine.start()
+
+    def pause_before_asking(self, uri: str) -> float:
+        """Seconds to wait so that only the last key of a burst asks: none for a lone request."""
+        now, burst_s = self.clock.now(), self.settings.inline_debounce_ms / 1000
+        before = self._asked_at.get(uri)
+        self._asked_at[uri] = now
+        return burst_s if before is not None and now - before < burst_s else 0.0
+
+    def record(self, kind: str, stats: Stats) -> None:
+        """Remember how a result came to be."""
+        self.results.append(Result(kind, stats))
+
+    # Telling
+
+    def tell(self, notice: Notice) -> None:
+        """Send a notice, unless its key was told since the engine's state last changed."""
+        if notice.key in self._told:
+            return
+        self._told.add(notice.key)
+        if notice.prominent:
+            self.editor.show(notice.text)
+        else:
+            self.editor.log(notice.text)
+
+    def answer_act(self, text: str) -> None:
+        """Tell a person what came of something they did; each act may have its answer."""
+        self.editor.show(text)
+
+    def _on_engine_state(self, state: EngineState, message: str) -> None:
+        notice = notice_for_state(state, message)
+        logger.info("engine: %s", state)
+        if state == "ready":
+            self._told.clear()
+        self.tell(replace(notice, key=f"state {state}: {message}"))

@@ -1,0 +1,207 @@
+"""What a user can choose: raw options → frozen `Settings` and a list of `Problem`s.
+
+Owns names, defaults, limits and the text that documents them, all in one table. Pure: reads no file and no
+environment. An unknown key or a wrong value is reported with its path and never fatal: the default is kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Value: TypeAlias = bool | int | str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One option that could not be used. `path` is dotted, as in the settings table."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Where a setting stands in the options, what it may be, and what it is for."""
+
+    path: str
+    doc: str
+    least: int = 0
+    most: int = 0
+    choices: tuple[str, ...] = ()
+
+
+def _setting(default: Any, path: str, doc: str, **limits: Any) -> Any:
+    """A field of `Settings` carrying its `Rule`; typed Any as `dataclasses.field` is."""
+    return field(default=default, metadata={"rule": Rule(path, doc, **limits)})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, resolved. Durations are milliseconds, sizes are characters or tokens as named."""
+
+    enable: bool = _setting(True, "enable", "Offer anything at all.")
+    disabled_languages: tuple[str, ...] = _setting(
+        (), "disabledLanguages", "Language ids in which nothing is suggested while typing."
+    )
+    disabled_files: tuple[str, ...] = _setting(
+        (), "disabledFiles", "Glob patterns (`*.txt`) of files in which nothing is suggested while typing."
+    )
+    inline: bool = _setting(True, "inlineCompletion.enable", "Offer ghost text.")
+    inline_max_tokens: int = _setting(
+        96, "inlineCompletion.maxTokens", "Longest ghost text, in tokens.", least=1, most=4096
+    )
+    inline_deadline_ms: int = _setting(
+        6000,
+        "inlineCompletion.deadlineMs",
+        "After this time the best text so far is shown; 0 waits for the end.",
+        most=600_000,
+    )
+    inline_debounce_ms: int = _setting(
+        75,
+        "inlineCompletion.debounceMs",
+        "While keys come faster than this, only the last of them asks the engine.",
+        most=10_000,
+    )
+    in_comments: bool = _setting(True, "inlineCompletion.inComments", "Suggest inside comments and strings.")
+    menu: bool = _setting(True, "completion.enable", "Offer one entry in the completion menu.")
+    menu_max_tokens: int = _setting(32, "completion.maxTokens", "Longest menu entry, in tokens.", least=1, most=4096)
+    menu_deadline_ms: int = _setting(
+        4000, "completion.deadlineMs", "After this time the menu goes without the entry.", most=600_000
+    )
+    rewrite_max_tokens: int = _setting(
+        512, "rewrite.maxTokens", "Longest rewritten selection, in tokens.", least=1, most=16_384
+    )
+    rewrite_deadline_ms: int = _setting(
+        120_000, "rewrite.deadlineMs", "A rewrite that takes longer changes nothing; 0 waits.", most=3_600_000
+    )
+    prefix_chars: int = _setting(
+        4096, "context.prefixChars", "How much text before the cursor the engine sees.", most=1_000_000
+    )
+    suffix_chars: int = _setting(
+        1024, "context.suffixChars", "How much text after the cursor the engine sees.", most=1_000_000
+    )
+    secret_files: tuple[str, ...] = _setting(
+        (), "privacy.secretFiles", "More glob patterns of files that must never reach the engine."
+    )
+    open_files: tuple[str, ...] = _setting(
+        (), "privacy.openFiles", "Glob patterns of files that are no secret although they look like one."
+    )
+    drafts: bool = _setting(False, "drafts", "Send `lacuna/draft` while a text is denoised (for plug-ins).")
+    position_encoding: str = _setting(
+        "auto",
+        "positionEncoding",
+        "Count columns as agreed with the editor, or in UTF-16 units whatever it prefers.",
+        choices=("auto", "utf-16"),
+    )
+
+
+def rules() -> Iterator[tuple[str, Value, Rule]]:
+    """(attribute, default, rule) of every setting, in the order of the table."""
+    standard = Settings()
+    for entry in dataclasses.fields(Settings):
+        yield entry.name, getattr(standard, entry.name), entry.metadata["rule"]
+
+
+def parse(options: object) -> tuple[Settings, list[Problem]]:
+    """Settings from nested JSON options (None means none). Bad entries are reported and keep their default."""
+    if options is None:
+        return Settings(), []
+    if not isinstance(options, Mapping):
+        return Settings(), [Problem("lacuna", f"must be an object, not {_kind(options)}")]
+    by_path = {rule.path: (name, default, rule) for name, default, rule in rules()}
+    chosen: dict[str, Value] = {}
+    problems: list[Problem] = []
+    for path, raw in _leaves(options, frozenset(by_path)):
+        if path not in by_path:
+            problems.append(Problem(path, "unknown setting"))
+            continue
+        name, default, rule = by_path[path]
+        value, fault = _checked(raw, default, rule)
+        if fault:
+            problems.append(Problem(path, f"{fault}; using {_shown(default)}"))
+        else:
+            chosen[name] = value
+    return dataclasses.replace(Settings(), **chosen), problems  # type: ignore[arg-type]
+
+
+def merge(below: object, above: object) -> object:
+    """`above` laid over `below`, key by key; anything that is not an object replaces what is below it."""
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return below if above is None else above
+    merged = dict(below)
+    for key, value in above.items():
+        merged[key] = merge(merged[key], value) if key in merged else value
+    return merged
+
+
+def markdown_table() -> str:
+    """The settings as a Markdown table, as README shows it."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    lines += [f"| `{rule.path}` | `{_shown(default)}` | {rule.doc} |" for _, default, rule in rules()]
+    return "\n".join(lines) + "\n"
+
+
+def _leaves(node: Mapping[Any, Any], known: frozenset[str], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in node.items():
+        path = f"{above}{key}"
+        inside = any(name.startswith(f"{path}.") for name in known)
+        if inside and isinstance(value, Mapping):
+            yield from _leaves(value, known, f"{path}.")
+        elif inside and value is None:
+            continue
+        else:
+            yield path, value
+
+
+def _checked(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
+    """(value, "") or (default, what is wrong). null stands for "not set" and gives the default."""
+    if raw is None:
+        return default, ""
+    if isinstance(default, bool):
+        return (raw, "") if isinstance(raw, bool) else (default, f"must be true or false, not {_kind(raw)}")
+    if isinstance(default, int):
+        return _checked_number(raw, default, rule)
+    if isinstance(default, str):
+        return _checked_choice(raw, default, rule)
+    return _checked_list(raw, default)
+
+
+def _checked_choice(raw: object, default: str, rule: Rule) -> tuple[str, str]:
+    if isinstance(raw, str) and raw in rule.choices:
+        return raw, ""
+    return default, "must be one of " + ", ".join(rule.choices)
+
+
+def _checked_list(raw: object, default: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    if isinstance(raw, list | tuple) and all(isinstance(item, str) for item in raw):
+        return tuple(raw), ""
+    return default, "must be a list of strings"
+
+
+def _checked_number(raw: object, default: int, rule: Rule) -> tuple[int, str]:
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return default, f"must be a whole number, not {_kind(raw)}"
+    # Lua has one kind of number, so Neovim may send 300.0 for 300.
+    if not math.isfinite(raw) or raw != int(raw):
+        return default, "must be a whole number"
+    if not rule.least <= raw <= rule.most:
+        return default, f"must lie between {rule.least} and {rule.most}"
+    return int(raw), ""
+
+
+def _kind(raw: object) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return names.get(type(raw), "an object" if isinstance(raw, Mapping) else type(raw).__name__)
+
+
+def _shown(default: Value) -> str:
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    return "[]" if isinstance(default, tuple) else str(default)

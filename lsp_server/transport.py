@@ -1,0 +1,172 @@
+"""Bytes in and out: stdin/stdout or one TCP connection, until the editor leaves. Owns when the process ends.
+
+pygls's own loops swallow the exit code, block on a reading thread at the end, and serve one protocol object to every
+TCP client; only its framing is used here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, BinaryIO, Protocol
+
+from pygls.io_ import run_async
+
+from lsp_server.server import LacunaServer
+
+logger = logging.getLogger(__name__)
+
+READ_SIZE = 1 << 16
+EDITOR_POLL_S = 2.0
+DRAIN_S = 1.0
+CLOSE_S = 1.0
+# A frame's header is read as lines; this bounds one line, not a message.
+HEADER_LIMIT = 1 << 16
+
+
+class FrameWriter(Protocol):
+    """Where frames go."""
+
+    def write(self, data: bytes) -> None:
+        """Send `data` whole. Raises OSError or ValueError when the other end is gone."""
+        ...
+
+    def close(self) -> None:
+        """End the stream."""
+        ...
+
+
+class PipeWriter:
+    """Frames to a binary stream, each flushed."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        """See `FrameWriter.write`."""
+        self._stream.write(data)
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to do: the stream is the process's own and ends with it."""
+
+
+class SocketWriter:
+    """Frames to a connection. What the other end is slow to take waits in memory."""
+
+    def __init__(self, stream: asyncio.StreamWriter) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        """See `FrameWriter.write`."""
+        self._stream.write(data)
+
+    def close(self) -> None:
+        """See `FrameWriter.close`."""
+        self._stream.close()
+
+
+async def serve(server: LacunaServer, reader: asyncio.StreamReader, writer: FrameWriter) -> int:
+    """Serve one connection until `exit`, the end of the stream, or the death of the editor. Returns the exit code."""
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    protocol = server.protocol
+    protocol.on_exit = lambda code: None if ended.done() else ended.set_result(code)
+    watchers: list[asyncio.Task[None]] = []
+    protocol.on_editor = lambda pid: watchers.append(asyncio.create_task(_watch_editor(pid, protocol.exit)))
+    protocol.set_writer(writer)
+    reading = asyncio.create_task(_read(server, reader))
+    try:
+        either: list[asyncio.Future[Any]] = [ended, reading]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        code = ended.result() if ended.done() else protocol.exit_code
+        await protocol.drain(DRAIN_S)
+    finally:
+        for task in [reading, *watchers]:
+            task.cancel()
+        await asyncio.gather(reading, *watchers, return_exceptions=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(server.engine.close(), CLOSE_S)
+    return code
+
+
+async def _read(server: LacunaServer, reader: asyncio.StreamReader) -> None:
+    """Feed the protocol until the stream ends, also if it ends inside a message."""
+    with suppress(asyncio.IncompleteReadError, OSError):
+        await run_async(threading.Event(), reader, server.protocol, logger, error_handler=server.report_server_error)
+
+
+async def _watch_editor(pid: int, on_death: Callable[[], None]) -> None:
+    """An editor that was killed may leave its pipe open in other processes: ask the system for it."""
+    while is_alive(pid):
+        await asyncio.sleep(EDITOR_POLL_S)
+    on_death()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of that id runs."""
+    import psutil
+
+    return bool(psutil.pid_exists(pid))
+
+
+def serve_stdio(server: LacunaServer) -> int:
+    """Serve the editor at stdin and stdout. Returns the exit code."""
+    # What prints by mistake, here or in a library, must not end up between two frames.
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return asyncio.run(_serve_pipes(server, sys.stdin.fileno(), out))
+
+
+async def _serve_pipes(server: LacunaServer, source: int, out: BinaryIO) -> int:
+    reader = asyncio.StreamReader(HEADER_LIMIT)
+    loop = asyncio.get_running_loop()
+    # A thread, because Windows cannot wait for a pipe in the loop; a daemon, because a read cannot be interrupted.
+    threading.Thread(target=_pump, args=(source, loop, reader), daemon=True, name="stdin").start()
+    return await serve(server, reader, PipeWriter(out))
+
+
+def _pump(source: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:
+    """Move bytes from a blocking file descriptor into the loop until the end of the file, or of the loop."""
+    with suppress(RuntimeError):
+        while chunk := _read_chunk(source):
+            loop.call_soon_threadsafe(reader.feed_data, chunk)
+        loop.call_soon_threadsafe(reader.feed_eof)
+
+
+def _read_chunk(source: int) -> bytes:
+    try:
+        return os.read(source, READ_SIZE)
+    except OSError:
+        return b""
+
+
+def serve_tcp(make_server: Callable[[], LacunaServer], host: str, port: int) -> int:
+    """Serve the first editor that connects, then end. Returns the exit code. Raises OSError if it cannot listen."""
+    return asyncio.run(_serve_first(make_server, host, port))
+
+
+async def _serve_first(make_server: Callable[[], LacunaServer], host: str, port: int) -> int:
+    ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    taken = asyncio.Event()
+
+    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if taken.is_set():
+            writer.close()
+            return
+        taken.set()
+        frames = SocketWriter(writer)
+        code = await serve(make_server(), reader, frames)
+        frames.close()
+        ended.set_result(code)
+
+    listener = await asyncio.start_server(on_connection, host, port, limit=HEADER_LIMIT)
+    address = listener.sockets[0].getsockname()
+    print(f"listening on {address[0]}:{address[1]}", file=sys.stderr, flush=True)  # noqa: T201
+    async with listener:
+        return await ended

@@ -1,0 +1,123 @@
+"""A scripted `Engine`: answers what a test says, and remembers what it was asked and which work was cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, StatusReport, Stop
+from lsp_server.engine_client import EngineState
+
+FACTS = Facts(
+    model="scripted",
+    family="fake",
+    device="cpu",
+    precision="none",
+    adapter="",
+    window_tokens=4096,
+    threads=1,
+    forward_ms=((1, 1.0),),
+    engine_version="0",
+    pid=0,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One scripted answer. `hold` waits for `FakeEngine.release`; `delay_s` lets real time pass before the answer."""
+
+    text: str = ""
+    stop: Stop = "end"
+    drafts: tuple[str, ...] = ()
+    hold: bool = False
+    delay_s: float = 0.0
+    error: EngineError | None = None
+
+
+@dataclass
+class FakeEngine:
+    """Replies are used in order; the last one stays. `start` makes an engine that was off ready at once."""
+
+    replies: Sequence[Reply] = (Reply(),)
+    state: EngineState = "ready"
+    facts: Facts | None = FACTS
+    state_after_start: EngineState = "ready"
+    requests: list[Fill | Rewrite] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    starts: int = 0
+    closed: bool = False
+    _callbacks: list[Callable[[EngineState, str], None]] = field(default_factory=list)
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
+    _asked: asyncio.Event = field(default_factory=asyncio.Event)
+    _running: set[str] = field(default_factory=set)
+
+    def start(self) -> None:
+        self.starts += 1
+        if self.state == "off":
+            self.move(self.state_after_start, "")
+
+    def move(self, state: EngineState, message: str) -> None:
+        """Change state as a real engine would, and tell."""
+        self.state = state
+        for callback in self._callbacks:
+            callback(state, message)
+
+    def on_state(self, callback: Callable[[EngineState, str], None]) -> None:
+        self._callbacks.append(callback)
+
+    def release(self) -> None:
+        """Let every answer that is held go out, and later ones too."""
+        self._released.set()
+
+    async def asked(self, count: int) -> None:
+        """Wait until `count` requests have come in all."""
+        while len(self.requests) < count:
+            self._asked.clear()
+            await self._asked.wait()
+
+    async def submit(
+        self,
+        request: Fill | Rewrite,
+        on_draft: Callable[[Draft], None] | None = None,
+        *,
+        wait: bool = False,
+    ) -> Done:
+        reply = self.replies[min(len(self.requests), len(self.replies) - 1)]
+        self.requests.append(request)
+        self._asked.set()
+        self._running.add(request.id)
+        try:
+            return await self._run(request, reply, on_draft)
+        except asyncio.CancelledError:
+            self.cancelled.append(request.id)
+            raise
+        finally:
+            self._running.discard(request.id)
+
+    async def _run(self, request: Fill | Rewrite, reply: Reply, on_draft: Callable[[Draft], None] | None) -> Done:
+        if request.wants_drafts and on_draft is not None:
+            for step, text in enumerate(reply.drafts, start=1):
+                on_draft(Draft(request.id, text, len(text), step, len(reply.drafts)))
+        if reply.hold:
+            await self._released.wait()
+        if reply.delay_s:
+            await asyncio.sleep(reply.delay_s)
+        if reply.error is not None:
+            raise reply.error
+        return Done(request.id, reply.text, stats(reply.stop))
+
+    async def status(self) -> StatusReport:
+        jobs = len(self.requests) - len(self._running) - len(self.cancelled)
+        return StatusReport(
+            "ready", self.facts, 1.0, 0.0, 1800.0, 1, len(self._running), jobs, len(self.cancelled), 0, 1.0
+        )
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def stats(stop: Stop = "end") -> Stats:
+    """Stats of a scripted result."""
+    return Stats("causal", "scripted", stop, 3, 7, 11, 5, 1.0, 2.0, 4.0, (("lookup", 4, 2),))

@@ -1,0 +1,308 @@
+"""A strict editor: raw JSON-RPC frames over the pipes of a server process, independent of pygls.
+
+Fails on a request id with two responses or none, on a response nobody asked for, and on any message from the server
+that the test did not claim. `async with session(...)` does the handshake, the shutdown and these checks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+PATIENCE_S = 20.0
+
+# What VS Code says of itself, as far as this server looks at it (vscode-languageclient 10.1).
+VSCODE: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "textDocument": {
+        "codeAction": {
+            "dataSupport": True,
+            "resolveSupport": {"properties": ["edit"]},
+            "tagSupport": {"valueSet": [1]},
+        },
+        "completion": {"completionItem": {"insertTextModeSupport": {"valueSet": [1, 2]}}},
+        "inlineCompletion": {"dynamicRegistration": True},
+    },
+    "workspace": {"workspaceEdit": {"documentChanges": True}},
+}
+
+
+class ResponseFault(Exception):  # noqa: N818 (named as LSP names it)
+    """The server answered with an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class LspClient:
+    """One server process and the conversation with it."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.answers: dict[str, Callable[[Any], Any]] = {}
+        self.violations: list[str] = []
+        self.null_id_errors: list[int] = []
+        self.unclaimed: list[dict[str, Any]] = []
+        self.log = b""
+        self._pending: dict[int | str, asyncio.Future[Any]] = {}
+        self._answered: set[int | str] = set()
+        self._next_id = 0
+        self._arrived = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
+
+    # Sending
+
+    def send(self, *messages: dict[str, Any]) -> None:
+        """Several messages in one write."""
+        self.send_bytes(b"".join(frame(message) for message in messages))
+
+    def send_bytes(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+
+    def call(self, method: str, params: Any, message_id: int | str | None = None) -> dict[str, Any]:
+        """A request message whose answer is awaited with `answer`."""
+        if message_id is None:
+            self._next_id += 1
+            message_id = self._next_id
+        self._pending[message_id] = asyncio.get_running_loop().create_future()
+        return {"jsonrpc": "2.0", "id": message_id, "method": method, "params": params}
+
+    async def answer(self, message: dict[str, Any]) -> Any:
+        """The result of a request made by `call`. Raises ResponseFault."""
+        return await asyncio.wait_for(asyncio.shield(self._pending[message["id"]]), PATIENCE_S)
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """Ask and wait. Raises ResponseFault."""
+        message = self.call(method, params)
+        self.send(message)
+        return await self.answer(message)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        self.send(note(method, params))
+
+    def cancel(self, message: dict[str, Any]) -> None:
+        self.notify("$/cancelRequest", {"id": message["id"]})
+
+    # Hearing
+
+    async def expect(self, method: str) -> Any:
+        """Claim the next message of `method` from the server; its params."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                for message in self.unclaimed:
+                    if message["method"] == method:
+                        self.unclaimed.remove(message)
+                        return message.get("params")
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    def claim_all(self, method: str) -> list[Any]:
+        """Claim every message of `method` that has come so far; their params."""
+        claimed = [message for message in self.unclaimed if message["method"] == method]
+        self.unclaimed = [message for message in self.unclaimed if message["method"] != method]
+        return [message.get("params") for message in claimed]
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        while (message := await read_frame(self.process.stdout)) is not None:
+            self._hear(message)
+
+    async def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        self.log = await self.process.stderr.read()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "method" not in message:
+            self._hear_response(message)
+        elif "id" in message and message["method"] in self.answers:
+            result = self.answers[message["method"]](message.get("params"))
+            self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        else:
+            self.unclaimed.append(message)
+            self._arrived.set()
+
+    def _hear_response(self, message: dict[str, Any]) -> None:
+        message_id = message.get("id")
+        if ("result" in message) == ("error" in message):
+            self.violations.append(f"not exactly one of result and error: {message}")
+        if message_id is None:
+            self.null_id_errors.append(message["error"]["code"])
+        elif message_id in self._answered or message_id not in self._pending:
+            self.violations.append(f"a response nobody waits for: {message}")
+        else:
+            self._answered.add(message_id)
+            self._resolve(self._pending[message_id], message)
+
+    @staticmethod
+    def _resolve(future: asyncio.Future[Any], message: dict[str, Any]) -> None:
+        if "error" in message:
+            future.set_exception(ResponseFault(message["error"]["code"], message["error"]["message"]))
+            # A test may look only at some of the answers.
+            future.exception()
+        else:
+            future.set_result(message["result"])
+
+    # Documents
+
+    def open(self, text: str, uri: str = "file:///w/a.py", language: str = "python", version: int = 1) -> None:
+        item = {"uri": uri, "languageId": language, "version": version, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": item})
+
+    def ghost(self, line: int, character: int, uri: str = "file:///w/a.py", **context: Any) -> dict[str, Any]:
+        """An inline completion request, not yet sent."""
+        return self.call(
+            "textDocument/inlineCompletion",
+            place(uri, line, character) | {"context": {"triggerKind": 1} | context},
+        )
+
+    async def inline(self, line: int, character: int, uri: str = "file:///w/a.py", **context: Any) -> Any:
+        """The items of an inline completion request, or what came instead of a list."""
+        message = self.ghost(line, character, uri, **context)
+        self.send(message)
+        result = await self.answer(message)
+        return result["items"] if isinstance(result, dict) else result
+
+    async def engine(self) -> dict[str, Any]:
+        """What the scripted engine has seen."""
+        result: dict[str, Any] = await self.request("test/engine")
+        return result
+
+    async def engine_asked(self, count: int) -> dict[str, Any]:
+        """Wait until the scripted engine has seen `count` requests."""
+        async with asyncio.timeout(PATIENCE_S):
+            while len((seen := await self.engine())["requests"]) < count:
+                pass
+        return seen
+
+    # Life cycle
+
+    async def wait(self) -> int:
+        """The exit code; also reads what is left in the pipes."""
+        code = await asyncio.wait_for(self.process.wait(), PATIENCE_S)
+        await asyncio.wait_for(asyncio.gather(*self._tasks), PATIENCE_S)
+        return code
+
+    async def leave(self) -> int:
+        """Shutdown, exit, and the exit code."""
+        await self.request("shutdown")
+        self.notify("exit")
+        return await self.wait()
+
+    def check(self) -> None:
+        """Raise AssertionError if the conversation broke a rule."""
+        silent = [message_id for message_id in self._pending if message_id not in self._answered]
+        assert not self.violations, self.violations
+        assert not silent, f"requests without a response: {silent}"
+        assert not self.unclaimed, f"messages nobody claimed: {self.unclaimed}"
+
+
+def frame(message: dict[str, Any]) -> bytes:
+    body = json.dumps(message).encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def note(method: str, params: Any = None) -> dict[str, Any]:
+    """A notification message."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def place(uri: str, line: int, character: int) -> dict[str, Any]:
+    return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
+
+
+def area(start: tuple[int, int], end: tuple[int, int]) -> dict[str, Any]:
+    return {
+        "start": {"line": start[0], "character": start[1]},
+        "end": {"line": end[0], "character": end[1]},
+    }
+
+
+def change(version: int, text: str, span: dict[str, Any] | None = None, uri: str = "file:///w/a.py") -> dict[str, Any]:
+    """A didChange message."""
+    event = {"text": text} if span is None else {"text": text, "range": span}
+    return note(
+        "textDocument/didChange",
+        {"textDocument": {"uri": uri, "version": version}, "contentChanges": [event]},
+    )
+
+
+async def read_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
+    """The next message, None at the end of the stream. Raises ValueError for a frame that is not one."""
+    length = 0
+    while (line := await stream.readline()) not in (b"\r\n", b""):
+        name, _, value = line.decode("ascii").partition(":")
+        if name.lower() == "content-length":
+            length = int(value)
+    if not length:
+        return None
+    message = json.loads(await stream.readexactly(length))
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise ValueError(f"not a JSON-RPC message: {message!r}")
+    return message
+
+
+async def start(command: Sequence[str]) -> LspClient:
+    """A client of a new server process."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=1 << 26,
+        env=os.environ | {"PYTHONWARNINGS": "error"},
+    )
+    return LspClient(process)
+
+
+@asynccontextmanager
+async def connection(*replies: dict[str, Any], **script: Any) -> AsyncIterator[LspClient]:
+    """A client of the scripted server, before `initialize`; the process is gone afterwards, whatever happens."""
+    whole = json.dumps({"replies": list(replies) or [{}]} | script)
+    client = await start([sys.executable, "-m", "tests.fakes.scripted_server", whole])
+    try:
+        yield client
+    finally:
+        if client.process.returncode is None:
+            client.process.kill()
+        await client.wait()
+        # pytest shows this with a failure: the server's side of the story.
+        sys.stderr.write(client.log.decode(errors="replace"))
+
+
+@asynccontextmanager
+async def session(
+    *replies: dict[str, Any],
+    capabilities: dict[str, Any] | None = None,
+    options: Any = None,
+    answers: dict[str, Callable[[Any], Any]] | None = None,
+    **script: Any,
+) -> AsyncIterator[LspClient]:
+    """An initialized session with a scripted server; ends with shutdown, exit code 0 and every check."""
+    async with connection(*replies, **script) as client:
+        client.answers = answers or {}
+        await initialize(client, VSCODE if capabilities is None else capabilities, options)
+        client.notify("initialized", {})
+        yield client
+        assert await client.leave() == 0, client.log
+        client.check()
+
+
+async def initialize(client: LspClient, capabilities: dict[str, Any], options: Any = None) -> dict[str, Any]:
+    """The capabilities the server answers with."""
+    params = {
+        "processId": os.getpid(),
+        "rootUri": None,
+        "capabilities": capabilities,
+        "initializationOptions": options,
+    }
+    result = await client.request("initialize", params)
+    capabilities_of_server: dict[str, Any] = result["capabilities"]
+    return capabilities_of_server

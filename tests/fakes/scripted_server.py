@@ -1,0 +1,59 @@
+"""The real server around a scripted engine, as a process: `python -m tests.fakes.scripted_server '{"replies": [...]}'`.
+
+Adds three methods for tests: request `test/engine` (what the engine saw), notification `test/release` (let held
+answers go), notification `test/state {state, message}`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from engine.protocol.errors import EngineError
+from lsp_server.__main__ import set_up_logging
+from lsp_server.server import create_server
+from lsp_server.transport import serve_stdio
+from tests.fakes.fake_engine import FakeEngine, Reply
+
+
+def engine_from(script: dict[str, Any]) -> FakeEngine:
+    """An engine that follows a script in JSON."""
+    replies = [_reply(**raw) for raw in script.get("replies", [{}])]
+    state = script.get("state", "ready")
+    return FakeEngine(replies=replies, state=state, state_after_start=script.get("after_start", "ready"))
+
+
+def _reply(error: list[str] | None = None, drafts: tuple[str, ...] = (), **fields: Any) -> Reply:
+    fault = EngineError(*error) if error is not None else None
+    return Reply(error=fault, drafts=tuple(drafts), **fields)
+
+
+def main() -> int:
+    """Serve over stdio and return the exit code."""
+    set_up_logging("WARNING")
+    engine = engine_from(json.loads(sys.argv[1]))
+    server = create_server(engine)
+
+    @server.feature("test/engine")
+    def report(params: Any) -> dict[str, Any]:
+        return {
+            "requests": [asdict(request) | {"type": type(request).__name__} for request in engine.requests],
+            "cancelled": engine.cancelled,
+            "starts": engine.starts,
+        }
+
+    @server.feature("test/release")
+    def release(params: Any) -> None:
+        engine.release()
+
+    @server.feature("test/state")
+    def move(params: Any) -> None:
+        engine.move(params.state, params.message)
+
+    return serve_stdio(server)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
