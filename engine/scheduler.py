@@ -1,17 +1,17 @@
 """Which job takes the next step. Pure: no clock, no socket, no model.
 
 The policy, in order:
-1. A job past its deadline: its next step is the one that hands back the best text so far.
+1. A job past its deadline, once: its next step is the one that hands back the best text so far.
 2. A fill that has not begun: somebody is looking at the cursor.
 3. Fills before rewrites, but while both wait a rewrite gets every `REWRITE_SHARE`-th step, so it is never starved.
-4. Among clients, the one served longest ago; among one client's fills the newest, among its rewrites the oldest.
+4. Among clients, the one whose jobs of that kind were served longest ago; among one client's fills the newest, among its rewrites the oldest.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
 REWRITE_SHARE = 4
@@ -39,7 +39,7 @@ class Scheduler(Generic[Key]):
         self._entries: dict[Key, Entry[Key]] = {}
         self._arrivals = 0
         self._turns = 0
-        self._served: dict[int, int] = {}
+        self._served: dict[tuple[int, Kind], int] = {}
         self._fills_in_a_row = 0
 
     def __len__(self) -> int:
@@ -58,8 +58,9 @@ class Scheduler(Generic[Key]):
     def remove(self, key: Key) -> None:
         """Forget a job; unknown keys are ignored."""
         entry = self._entries.pop(key, None)
-        if entry and not any(other.client == entry.client for other in self._entries.values()):
-            self._served.pop(entry.client, None)
+        if entry and not self.keys_of(entry.client):
+            self._served.pop((entry.client, "fill"), None)
+            self._served.pop((entry.client, "rewrite"), None)
 
     def keys_of(self, client: int) -> list[Key]:
         """The jobs of one client, oldest first."""
@@ -75,11 +76,11 @@ class Scheduler(Generic[Key]):
             return None
         entry = self._choose(now)
         self._turns += 1
-        self._served[entry.client] = self._turns
+        self._served[entry.client, entry.kind] = self._turns
         self._fills_in_a_row = self._fills_in_a_row + 1 if entry.kind == "fill" else 0
-        self._entries[entry.key] = Entry(
-            entry.key, entry.client, entry.kind, entry.deadline, entry.arrival, entry.steps + 1
-        )
+        # A passed deadline counts once: a job that does not end by it must not hold up the others.
+        deadline = entry.deadline if entry.deadline > now else math.inf
+        self._entries[entry.key] = replace(entry, deadline=deadline, steps=entry.steps + 1)
         return entry.key
 
     def _choose(self, now: float) -> Entry[Key]:
@@ -96,6 +97,6 @@ class Scheduler(Generic[Key]):
 
     def _by_client(self, jobs: list[Entry[Key]]) -> Entry[Key]:
         def rank(job: Entry[Key]) -> tuple[int, int]:
-            return self._served.get(job.client, 0), -job.arrival if job.kind == "fill" else job.arrival
+            return self._served.get((job.client, job.kind), 0), -job.arrival if job.kind == "fill" else job.arrival
 
         return min(jobs, key=rank)

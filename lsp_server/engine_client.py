@@ -133,7 +133,7 @@ class EngineProcess:
 
     @property
     def facts(self) -> Facts | None:
-        return self._connection.facts if self._connection is not None and self._state == "ready" else None
+        return self._connection.facts if self._connection is not None and self._is_live() else None
 
     def on_state(self, callback: Callable[[EngineState, str], None]) -> None:
         self._listeners.append(callback)
@@ -163,15 +163,16 @@ class EngineProcess:
             await self.ready()
         if self._state == "failed" and self._failure is not None:
             raise self._failure
-        if self._state != "ready" or self._connection is None:
-            raise EngineError("loading", self._message, "ask again in a moment")
+        if self._connection is None or not self._is_live():
+            message = "the engine went away" if self._state == "ready" else self._message
+            raise EngineError("loading", message, "ask again in a moment")
         return await self._connection.submit(request, on_draft)
 
     async def ready(self) -> Facts:
         """Wait until the engine is ready, starting it if it is off. Raises the EngineError it failed with."""
         if self._state == "off":
             self.start()
-        while self._state in ("starting", "loading"):
+        while self._state in ("starting", "loading") or (self._state == "ready" and not self._is_live()):
             await self._moved.wait()
         if (facts := self.facts) is not None:
             return facts
@@ -190,6 +191,11 @@ class EngineProcess:
         for child in (*self._arrived, *filter(None, [self._child])):
             child.let_go()
         self._move("off", "closed")
+
+    def _is_live(self) -> bool:
+        """Ready, and not lost without `_keep_connected` having had its turn to say so."""
+        connection = self._connection
+        return self._state == "ready" and connection is not None and connection.phase == "ready"
 
     async def _keep_connected(self) -> None:
         failures = 0
