@@ -129,10 +129,10 @@ def lsp(ctx: click.Context, stdio: bool, tcp: str | None) -> None:
 
     Whatever else an editor's client passes (as --clientProcessId) is handed on to the server.
     """
-    from lsp_server.__main__ import main as serve
-
     if stdio and tcp:
         raise click.UsageError("choose one of --stdio and --tcp")
+    from lsp_server.__main__ import main as serve
+
     ctx.exit(serve([*(["--tcp", tcp] if tcp else ["--stdio"]), *ctx.args]) or 0)
 
 

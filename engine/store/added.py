@@ -18,7 +18,7 @@ def read_added(file: Path) -> tuple[Entry, ...]:
     """Entries of the user's registry. Raises EngineError(model_corrupt) when the file cannot be understood."""
     try:
         return Registry.parse(file.read_text(encoding="utf-8")).entries
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError) as error:
         message = f"The list of added models cannot be read: {error}."

@@ -5,6 +5,7 @@ The address of the hub is huggingface_hub's own (`HF_ENDPOINT` moves it); no add
 
 from __future__ import annotations
 
+import http.client
 import sys
 import threading
 import urllib.error
@@ -23,6 +24,9 @@ PROBE_S = 3.0
 Probe = Callable[[HubSpec, str], str]
 """Given a repository and a file's name, why it cannot be had, or an empty string when its first byte came."""
 
+Ask = Callable[[HubSpec, str, float], str]
+"""The same with a time limit in seconds for each step of the connection; may hang all the same."""
+
 
 class HubSource:
     """A file of a model repository on the hub."""
@@ -33,7 +37,7 @@ class HubSource:
     def __init__(self, spec: HubSpec, environ: Mapping[str, str], probe: Probe | None = None) -> None:
         self._spec = spec
         self._environ = environ
-        self._probe = probe or first_byte_within(PROBE_S)
+        self._probe = probe or first_byte_within(PROBE_S, endpoint=environ.get("HF_ENDPOINT"))
 
     def fetch(self, job: Fetch) -> None:
         """Take the file from huggingface_hub's own cache, or download it. Raises SourceError, PullInterruptedError."""
@@ -49,11 +53,10 @@ class HubSource:
     def _child(self, job: Fetch) -> Watched:
         spec = self._spec
         script = str(Path(hub_download.__file__).absolute())
-        # -P keeps the working folder off the import path; plain HTTP rather than Xet because only it resumes.
+        # -P keeps the working folder off the import path; the script is run by its path for the same reason.
         command = [sys.executable, "-P", script, spec.repository, job.file.name, spec.revision, str(job.work)]
         environ = {
             **self._environ,
-            "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "HF_HUB_ETAG_TIMEOUT": "10",
@@ -62,16 +65,18 @@ class HubSource:
         return Watched(command, environ, job.work, [job.work], job.work.with_name(job.work.name + ".log"))
 
 
-def first_byte_within(limit_s: float) -> Probe:
+def first_byte_within(limit_s: float, ask: Ask | None = None, endpoint: str | None = None) -> Probe:
     """A probe that asks for the file's first byte and gives up after `limit_s` seconds, whatever hangs.
 
     It follows the redirect to where the bytes really lie. Name resolution cannot be given a time limit, so the
-    whole question is asked in a daemon thread that is simply left behind.
+    whole question is asked in a daemon thread that is simply left behind. `endpoint` stands in for the hub's own
+    address.
     """
+    question = ask or _ask_at(endpoint)
 
     def probe(spec: HubSpec, name: str) -> str:
         answer: list[str] = []
-        thread = threading.Thread(target=lambda: answer.append(_ask(spec, name, limit_s)), daemon=True)
+        thread = threading.Thread(target=lambda: answer.append(question(spec, name, limit_s)), daemon=True)
         thread.start()
         thread.join(limit_s)
         return answer[0] if answer else f"no answer within {limit_s:.0f} s"
@@ -79,17 +84,21 @@ def first_byte_within(limit_s: float) -> Probe:
     return probe
 
 
-def _ask(spec: HubSpec, name: str, limit_s: float) -> str:
-    """Why the first byte of the file cannot be had, or an empty string."""
-    from huggingface_hub import hf_hub_url
+def _ask_at(endpoint: str | None) -> Ask:
+    """Asks why the first byte of a file cannot be had there; an empty string means it came."""
 
-    url = hf_hub_url(spec.repository, name, revision=spec.revision)
-    request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})  # noqa: S310  # huggingface_hub's own address
-    try:
-        with urllib.request.urlopen(request, timeout=limit_s) as reply:  # noqa: S310
-            return "" if reply.read(1) else "it sent an empty file"
-    except urllib.error.HTTPError as error:
-        with error:
-            return f"it answered {error.code} {error.reason}"
-    except (OSError, ValueError) as error:
-        return f"no route ({getattr(error, 'reason', error)})"
+    def ask(spec: HubSpec, name: str, limit_s: float) -> str:
+        from huggingface_hub import hf_hub_url
+
+        url = hf_hub_url(spec.repository, name, revision=spec.revision, endpoint=endpoint)
+        request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})  # noqa: S310  # huggingface_hub's address
+        try:
+            with urllib.request.urlopen(request, timeout=limit_s) as reply:  # noqa: S310
+                return "" if reply.read(1) else "it sent an empty file"
+        except urllib.error.HTTPError as error:
+            with error:
+                return f"it answered {error.code} {error.reason}"
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            return f"no route ({getattr(error, 'reason', error)})"
+
+    return ask

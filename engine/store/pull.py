@@ -114,7 +114,9 @@ class Pull:
             raise PullInterruptedError
         if first:
             reporter.say("waiting", "", "another process is fetching this model; waiting for it")
-        self.progress(PullProgress("waiting", "", "", bytes_below(self.shelf.folder), self.shelf.entry.size or 0))
+        # The other process's unfinished bytes; while it joins parts they are more than the file will have.
+        total = self.shelf.entry.size or 0
+        self.progress(PullProgress("waiting", "", "", min(bytes_below(self.shelf.work), total), total))
 
     def _ensure(self, file: ModelFile, reporter: Reporter) -> None:
         """Have `file` in place: it may be there already, from before or from the process that held the lock."""

@@ -1,0 +1,174 @@
+"""`lacuna doctor`: each fault is found, named and given a remedy, and decides the exit status."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from engine.cli.checkup import Check, Engine, Folder, Machine, Model, Package, Verdict, examine
+from engine.cli.doctor import cpu_flags, look_at_engine, look_at_model, observe
+from engine.cli.main import cli
+from engine.protocol.address import Endpoint, engine_address, make_private, write_endpoint
+from tests.fakes.model_sources import CONTENT, NAME, GoodSource, small_store
+
+MODEL = Model("small", Path("/home/models/small.gguf"), 500_000_000, "ready", converted=True)
+LOCKED = Folder("cache folder", Path("/x"), False)
+UNSAFE = Engine(Path(), "unsafe", "open to others", "remove it")
+TORCH = Package("torch", "torch<2.14,>=2.9", "2.13.0+cpu", True)
+HEALTHY = Machine(
+    python=(3, 12, 1),
+    executable="/venv/bin/python",
+    installed=True,
+    packages=(TORCH, Package("click", "click>=8.1", "8.2", True)),
+    architecture="x86_64",
+    cpu_flags=frozenset({"avx", "avx2"}),
+    cores=4,
+    memory_free=8_000_000_000,
+    disk_free=50_000_000_000,
+    folders=(Folder("models folder", Path("/home/models"), True),),
+    model=MODEL,
+    engine=Engine(Path("/run/engine.sock"), "none"),
+    log=Path("/home/state/engine.log"),
+    log_exists=True,
+)
+
+
+def doctor(machine: Machine, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["doctor", *options], obj=lambda: machine)
+
+
+def finding(machine: Machine, subject: str) -> Check:
+    return next(check for check in examine(machine) if check.subject == subject)
+
+
+def test_a_healthy_machine_has_no_fault() -> None:
+    result = doctor(HEALTHY)
+    assert result.exit_code == 0
+    assert "Lacuna can work here" in result.stdout
+    assert {check.verdict for check in examine(HEALTHY)} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "subject", "verdict", "says"),
+    [
+        (replace(HEALTHY, python=(3, 10, 9)), "python", "fault", "Python 3.11"),
+        (replace(HEALTHY, installed=False), "packages", "warning", "pip install ."),
+        (replace(HEALTHY, packages=(TORCH, Package("a", "a>=2", "1", False))), "packages", "fault", "a>=2: 1"),
+        (replace(HEALTHY, packages=(TORCH, Package("a", "a", None, False))), "packages", "fault", "not installed"),
+        (replace(HEALTHY, packages=()), "torch", "fault", "not installed"),
+        (replace(HEALTHY, packages=(replace(TORCH, installed=None, fits=False),)), "torch", "fault", "pip install"),
+        (replace(HEALTHY, packages=(replace(TORCH, installed="2.5.0", fits=False),)), "torch", "fault", "2.5.0 is"),
+        (replace(HEALTHY, cores=1), "cores", "warning", "slow"),
+        (replace(HEALTHY, cpu_flags=frozenset({"sse"})), "cores", "warning", "AVX2"),
+        (replace(HEALTHY, cpu_flags=frozenset()), "cores", "ok", "4 usable"),
+        (replace(HEALTHY, memory_free=1_000_000_000), "memory", "warning", "Close other programs"),
+        (replace(HEALTHY, memory_free=100_000_000), "memory", "fault", "Close other programs"),
+        (
+            replace(HEALTHY, folders=(LOCKED,)),
+            "cache folder",
+            "fault",
+            "LACUNA_HOME",
+        ),
+        (replace(HEALTHY, model=replace(MODEL, state="absent")), "model", "fault", "lacuna models pull small"),
+        (replace(HEALTHY, model=replace(MODEL, state="damaged")), "model", "fault", "wrong digest"),
+        (replace(HEALTHY, model=replace(MODEL, state="unreadable")), "model", "fault", "readable"),
+        (replace(HEALTHY, model=replace(MODEL, converted=False)), "converted", "ok", "first start"),
+        (replace(HEALTHY, model=replace(MODEL, state="absent"), disk_free=900_000_000), "disk", "fault", "Free 1.0 GB"),
+        (replace(HEALTHY, engine=Engine(Path("/s"), "left_over")), "engine", "ok", "left over"),
+        (replace(HEALTHY, engine=Engine(Path("/s"), "answers")), "engine", "ok", "lacuna engine status"),
+        (
+            replace(HEALTHY, engine=UNSAFE),
+            "engine",
+            "fault",
+            "remove it",
+        ),
+        (replace(HEALTHY, log_exists=False), "log", "ok", "nothing written"),
+    ],
+)
+def test_what_facts_mean(machine: Machine, subject: str, verdict: Verdict, says: str) -> None:
+    check = finding(machine, subject)
+    assert check.verdict == verdict
+    assert says in f"{check.finding} {check.remedy}"
+    assert bool(check.remedy) == (verdict != "ok")
+    assert doctor(machine).exit_code == (1 if verdict == "fault" else 0)
+
+
+def test_memory_an_engine_holds_already_is_not_missed() -> None:
+    machine = replace(HEALTHY, memory_free=100_000_000, engine=Engine(Path("/s"), "answers"))
+    assert finding(machine, "memory").verdict == "ok"
+
+
+def test_json_holds_every_finding() -> None:
+    result = doctor(replace(HEALTHY, cores=1, python=(3, 9, 0)), "--json")
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["ok"]) == (1, False)
+    verdicts = {check["subject"]: check["verdict"] for check in report["checks"]}
+    assert (verdicts["python"], verdicts["cores"], verdicts["disk"]) == ("fault", "warning", "ok")
+
+
+def test_brackets_in_a_path_are_printed_as_they_are() -> None:
+    assert "/home/[bold]/log" in doctor(replace(HEALTHY, log=Path("/home/[bold]/log"))).stdout
+
+
+def test_the_model_is_judged_and_never_removed(tmp_path: Path) -> None:
+    store = small_store(tmp_path, [GoodSource()])
+    assert look_at_model(store).state == "absent"
+    file = store.pull(NAME)
+    assert (look_at_model(store).state, look_at_model(store).converted) == ("ready", False)
+    file.write_bytes(b"x" * len(CONTENT))
+    assert (look_at_model(store).state, file.exists()) == ("damaged", True)
+    store.converted_dir(NAME).mkdir(parents=True)
+    assert look_at_model(store).converted
+
+
+def test_no_folder_means_no_engine(tmp_path: Path) -> None:
+    assert look_at_engine(NAME, {"LACUNA_HOME": str(tmp_path)}).state == "none"
+
+
+def test_a_listening_engine_is_found_and_a_dead_one_is_told_apart(tmp_path: Path) -> None:
+    environ = {"LACUNA_HOME": str(tmp_path)}
+    address = engine_address(NAME, environ, "tcp")
+    environ_address = engine_address(NAME, environ)
+    make_private(environ_address)
+    if environ_address.transport == "tcp":
+        write_endpoint(address.path, Endpoint(1, 9, "token"))
+        assert look_at_engine(NAME, environ).state == "left_over"
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.bind(str(environ_address.path))
+        door.listen()
+        assert look_at_engine(NAME, environ).state == "answers"
+    assert look_at_engine(NAME, environ).state == "left_over"
+
+
+def test_a_folder_open_to_others_is_a_fault(tmp_path: Path) -> None:
+    environ = {"LACUNA_HOME": str(tmp_path)}
+    address = engine_address(NAME, environ)
+    make_private(address)
+    address.directory.chmod(0o755)
+    engine = look_at_engine(NAME, environ)
+    assert engine.state == "unsafe"
+    assert "open to others" in engine.fault
+
+
+def test_a_name_that_cannot_be_an_address_is_a_fault() -> None:
+    assert look_at_engine("../x", {}).state == "unsafe"
+
+
+def test_this_machine_can_be_looked_at(tmp_path: Path) -> None:
+    machine = observe({"LACUNA_HOME": str(tmp_path / "new")})
+    assert machine.model.state == "absent"
+    assert all(folder.writable for folder in machine.folders)
+    assert machine.cores >= 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_cpu_flags_are_read_where_the_system_lists_them(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: sse avx2\nprocessor\t: 1\nflags\t\t: sse avx2\n")
+    assert cpu_flags(tmp_path / "cpuinfo") == {"sse", "avx2"}
+    assert cpu_flags(tmp_path / "nothing") == frozenset()
