@@ -1,0 +1,32 @@
+"""The engine starts with what already stands before the cursor: the word, or the whole line."""
+
+from __future__ import annotations
+
+import re
+
+from lsp_server.ghost_text.surroundings import Surroundings
+
+_WORD_AT_END = re.compile(r"[^\W\d]\w*$")
+_SHORTEST_PHRASE = 6
+
+
+def without_repeated_head(text: str, place: Surroundings) -> str:
+    """`text` without a copy of the cursor's line, or of the word the cursor ends, at its start.
+
+    A short phrase such as `max(` may well be meant twice and is left alone.
+    """
+    head = place.head.strip()
+    if not head:
+        return text
+    first = text.lstrip(" \t")
+    if len(head) >= _SHORTEST_PHRASE and first.startswith(head) and _ends_apart(head, first):
+        return first[len(head) :]
+    word = _WORD_AT_END.search(place.head)
+    if word and text.startswith(word.group()):
+        return text[len(word.group()) :]
+    return text.lstrip(" \t") if place.head[-1].isspace() else text
+
+
+def _ends_apart(head: str, text: str) -> bool:
+    """False when the copy would end inside a word of `text` that merely starts the same way."""
+    return head[-1].isalnum() or len(text) == len(head) or not (text[len(head)] == head[-1] == "=")
