@@ -6,8 +6,9 @@ checked by the digest in the `.sha256` file beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -27,7 +28,7 @@ _PART_MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
-    """One patched matrix: W + up @ down. down: [rank, in] float32, up: [out, rank] float32."""
+    """One patched matrix: W + up @ down. down: [rank, in], up: [out, rank]."""
 
     down: torch.Tensor
     up: torch.Tensor
@@ -39,12 +40,16 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """name: the file's stem; digest: its sha256; patches by (layer, part); mask_embedding: [hidden] float32."""
+    """name: the file's stem; digest: its sha256; mask_embedding: [hidden] float32; tensors: the file's own."""
 
     name: str
     digest: str
-    patches: Mapping[tuple[int, str], LowRank]
     mask_embedding: torch.Tensor
+    tensors: Mapping[str, torch.Tensor]
+
+    def patch(self, layer: int, part: str) -> LowRank:
+        """The patch of a fused matrix, computed anew from the file's tensors."""
+        return block_diagonal(_module_patches(self.tensors, layer, part))
 
 
 def load_adapter(path: Path, shape: Qwen2Shape, base_digest: str) -> Adapter:
@@ -56,7 +61,7 @@ def load_adapter(path: Path, shape: Qwen2Shape, base_digest: str) -> Adapter:
     try:
         with safe_open(path, framework="pt") as stored:
             metadata = stored.metadata() or {}
-            tensors = {name: stored.get_tensor(name).float() for name in stored.keys()}  # noqa: SIM118
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as fault:
         raise _corrupt(path, str(fault)) from fault
     if metadata.get("base_sha256") != base_digest:
@@ -66,17 +71,15 @@ def load_adapter(path: Path, shape: Qwen2Shape, base_digest: str) -> Adapter:
             "use the model file the adapter names, or run without an adapter",
         )
     try:
-        patches = {(layer, part): _fused(tensors, layer, part) for layer in range(shape.layers) for part in PARTS}
-        adapter = Adapter(path.stem, digest, patches, tensors["mask_embedding"])
+        _require_sizes(path, tensors, shape)
+        return Adapter(path.stem, digest, tensors["mask_embedding"].float(), tensors)
     except KeyError as fault:
         raise _corrupt(path, f"tensor {fault} is missing") from fault
-    _require_sizes(path, adapter, shape)
-    return adapter
 
 
-def block_diagonal(patches: list[LowRank]) -> LowRank:
-    """The patch of matrices stacked by rows, from their own: ranks add up, `up` is block-diagonal."""
-    down = torch.cat([patch.down for patch in patches])
+def block_diagonal(patches: Sequence[LowRank]) -> LowRank:
+    """The float32 patch of matrices stacked by rows, from their own: ranks add up, `up` is block-diagonal."""
+    down = torch.cat([patch.down.float() for patch in patches])
     up = torch.zeros(sum(patch.up.shape[0] for patch in patches), down.shape[0])
     row = column = 0
     for patch in patches:
@@ -86,18 +89,20 @@ def block_diagonal(patches: list[LowRank]) -> LowRank:
     return LowRank(down, up)
 
 
-def _fused(tensors: Mapping[str, torch.Tensor], layer: int, part: str) -> LowRank:
+def _module_patches(tensors: Mapping[str, torch.Tensor], layer: int, part: str) -> list[LowRank]:
     prefixes = (f"layers.{layer}.{module}" for module in _PART_MODULES[part])
-    return block_diagonal([LowRank(tensors[f"{p}.lora_A"], tensors[f"{p}.lora_B"]) for p in prefixes])
+    return [LowRank(tensors[f"{prefix}.lora_A"], tensors[f"{prefix}.lora_B"]) for prefix in prefixes]
 
 
-def _require_sizes(path: Path, adapter: Adapter, shape: Qwen2Shape) -> None:
-    for (layer, part), patch in adapter.patches.items():
-        size = (patch.up.shape[0], patch.down.shape[1])
-        if size != shape.part_size(part):
-            raise _corrupt(path, f"layer {layer} {part} patches a matrix of size {size}")
-    if tuple(adapter.mask_embedding.shape) != (shape.hidden,):
-        raise _corrupt(path, f"mask_embedding has size {tuple(adapter.mask_embedding.shape)}")
+def _require_sizes(path: Path, tensors: Mapping[str, torch.Tensor], shape: Qwen2Shape) -> None:
+    for layer, part in product(range(shape.layers), PARTS):
+        patches = _module_patches(tensors, layer, part)
+        rows, columns = shape.part_size(part)
+        matching = all(p.down.shape == (p.up.shape[1], columns) for p in patches)
+        if not matching or sum(patch.up.shape[0] for patch in patches) != rows:
+            raise _corrupt(path, f"the patch of layer {layer} {part} does not fit a matrix of {rows} x {columns}")
+    if tuple(tensors["mask_embedding"].shape) != (shape.hidden,):
+        raise _corrupt(path, f"mask_embedding has size {tuple(tensors['mask_embedding'].shape)}")
 
 
 def _verified_digest(path: Path) -> str:

@@ -4,7 +4,8 @@ Owns the layout of the converted directory and that it appears whole or not at a
 
     manifest.json                      format, digest of the source, shape, special ids, size of every file
     tokenizer.json                     vocabulary and merges
-    outer.safetensors                  embedding (float16), final_norm, head.weight (int8), head.scale
+    embedding.safetensors              embedding (float16), final_norm
+    head.safetensors                   head.weight (int8), head.scale
     layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight (int8), PART.scale
     adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale of the weights with an adapter folded in
 """
@@ -15,7 +16,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,11 @@ from engine.tokenizer import BpeTokenizer
 FORMAT = 1
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
-OUTER = "outer.safetensors"
+EMBEDDING = "embedding.safetensors"
+HEAD = "head.safetensors"
+SMALL_TENSORS = ("attention_norm", "mlp_norm", "qkv_bias")
+"""The float32 tensors of a layer's file."""
+
 _ROWS_AT_ONCE = 16384
 _SPECIAL_TEXT = {
     "fim_prefix": "<|fim_prefix|>",
@@ -70,19 +75,28 @@ def convert_gguf(gguf: Path, out: Path, *, progress: Progress | None = None) -> 
     write_converted(GgufFile(gguf), gguf, out, progress=progress)
 
 
-def write_converted(file: GgufFile, gguf: Path, out: Path, *, progress: Progress | None = None) -> None:
-    """`convert_gguf` of a file that is open already."""
+def write_converted(
+    file: GgufFile, gguf: Path, out: Path, *, adapter: Adapter | None = None, progress: Progress | None = None
+) -> None:
+    """`convert_gguf` of a file that is open already; with `adapter`, its folded weights are written as well."""
     shape = file.shape()
     vocabulary = file.vocabulary()
     special = special_ids(vocabulary, gguf)
     source = gguf.stat()
     manifest = Manifest(sha256_of_file(gguf), source.st_size, source.st_mtime_ns, shape, special)
+    tokenizer = BpeTokenizer.from_vocabulary(vocabulary.tokens, vocabulary.special, vocabulary.merges)
     with _written_whole(out) as target:
-        BpeTokenizer.from_vocabulary(vocabulary.tokens, vocabulary.special, vocabulary.merges).save(target / TOKENIZER)
+        tokenizer.save(target / TOKENIZER)
+        if adapter is not None:
+            (target / folded_name(adapter)).mkdir()
         for layer in range(shape.layers):
-            save_file(_layer_tensors(file, shape, layer), target / layer_name(layer))
-            _report(progress, (layer + 1) / (shape.layers + 2))
-        save_file(_outer_tensors(file, shape), target / OUTER)
+            _write_layer(target, file, shape, layer, adapter)
+            _report(progress, (layer + 1) / (shape.layers + 4))
+        save_file(
+            {"embedding": file.embedding(shape).half(), "final_norm": file.final_norm(shape)},
+            target / EMBEDDING,
+        )
+        save_file(_quantised("head", file.head(shape)), target / HEAD)
         _write_manifest(target, manifest)
     _report(progress, 1.0)
 
@@ -93,11 +107,10 @@ def fold_adapter(
     """Write int8 weights of `file` with `adapter` folded in (W + B A) into the converted directory `out`."""
     with _written_whole(out / folded_name(adapter)) as target:
         for layer in range(shape.layers):
-            tensors: dict[str, torch.Tensor] = {}
-            for part in PARTS:
-                dense = file.matrix(shape, layer, part) + adapter.patches[layer, part].dense()
-                tensors |= _quantised(part, dense)
-            save_file(tensors, target / layer_name(layer))
+            folded = (
+                _quantised(part, file.matrix(shape, layer, part) + adapter.patch(layer, part).dense()) for part in PARTS
+            )
+            save_file(_merged(folded), target / layer_name(layer))
             _report(progress, (layer + 1) / shape.layers)
 
 
@@ -162,23 +175,26 @@ def folded_name(adapter: Adapter) -> str:
     return f"adapter-{adapter.digest[:16]}"
 
 
-def _layer_tensors(file: GgufFile, shape: Qwen2Shape, layer: int) -> dict[str, torch.Tensor]:
+def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, adapter: Adapter | None) -> None:
     attention_norm, mlp_norm = file.norms(shape, layer)
-    tensors = {
+    plain = {
         "attention_norm": attention_norm,
         "mlp_norm": mlp_norm,
         "qkv_bias": file.qkv_bias(shape, layer),
     }
+    folded: dict[str, torch.Tensor] = {}
     for part in PARTS:
-        tensors |= _quantised(part, file.matrix(shape, layer, part))
-    return tensors
+        dense = file.matrix(shape, layer, part)
+        plain |= _quantised(part, dense)
+        if adapter is not None:
+            folded |= _quantised(part, dense + adapter.patch(layer, part).dense())
+    save_file(plain, target / layer_name(layer))
+    if adapter is not None:
+        save_file(folded, target / folded_name(adapter) / layer_name(layer))
 
 
-def _outer_tensors(file: GgufFile, shape: Qwen2Shape) -> dict[str, torch.Tensor]:
-    return {
-        "embedding": file.embedding(shape).half(),
-        "final_norm": file.final_norm(shape),
-    } | _quantised("head", file.head(shape))
+def _merged(tensors: Iterable[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+    return {name: tensor for group in tensors for name, tensor in group.items()}
 
 
 def _quantised(name: str, dense: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -199,7 +215,7 @@ def _write_manifest(target: Path, manifest: Manifest) -> None:
         "shape": manifest.shape.to_json(),
         "special": {name: getattr(manifest.special, name) for name in _SPECIAL_TEXT}
         | {"end": sorted(manifest.special.end), "special": sorted(manifest.special.special)},
-        "files": {path.name: path.stat().st_size for path in sorted(target.iterdir())},
+        "files": {path.name: path.stat().st_size for path in sorted(target.iterdir()) if path.is_file()},
     }
     (target / MANIFEST).write_text(json.dumps(content), encoding="utf-8")
 

@@ -6,6 +6,7 @@ Owns the GGUF names and the checks that a file holds what they promise. Every fa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine.models.gguf_format import GgufHeader, StoredTensor, read_header
 from engine.models.shape import Qwen2Shape
 from engine.protocol.errors import EngineError
 
@@ -40,13 +42,9 @@ class GgufFile:
     """An open file; tensors are read from disk on demand. Raises EngineError as the module describes."""
 
     def __init__(self, path: Path) -> None:
-        import gguf
-
         self._path = path
         with _faults_named(path):
-            reader = gguf.GGUFReader(path)
-            self._fields = {name: field.contents() for name, field in reader.fields.items()}
-            self._tensors = {tensor.name: tensor for tensor in reader.tensors}
+            self._header = read_header(path)
         architecture = self._field("general.architecture", str)
         if architecture != "qwen2":
             raise _unsupported(path, f"its architecture is {architecture!r}, and only 'qwen2' is supported")
@@ -87,7 +85,7 @@ class GgufFile:
 
     def head(self, shape: Qwen2Shape) -> torch.Tensor:
         """[vocab, hidden] float32; the embedding where the file ties the two."""
-        name = "output.weight" if "output.weight" in self._tensors else "token_embd.weight"
+        name = "output.weight" if "output.weight" in self._header.tensors else "token_embd.weight"
         return self._tensor(name, (shape.vocab, shape.hidden))
 
     def final_norm(self, shape: Qwen2Shape) -> torch.Tensor:
@@ -112,14 +110,10 @@ class GgufFile:
         return self._checked(f"blk.{layer} {part}", fused, shape.part_size(part))
 
     def _tensor(self, name: str, size: tuple[int, ...] | None) -> torch.Tensor:
-        import gguf
-
-        if name not in self._tensors:
+        if name not in self._header.tensors:
             raise corrupt(self._path, f"tensor {name!r} is missing")
-        stored = self._tensors[name]
         with _faults_named(self._path):
-            dense = gguf.quants.dequantize(stored.data, stored.tensor_type)
-            tensor = torch.from_numpy(np.array(dense, dtype=np.float32))
+            tensor = _dequantised(self._header, self._header.tensors[name])
         return tensor if size is None else self._checked(name, tensor, size)
 
     def _checked(self, name: str, tensor: torch.Tensor, size: tuple[int, ...]) -> torch.Tensor:
@@ -128,12 +122,29 @@ class GgufFile:
         return tensor
 
     def _field(self, name: str, kind: type) -> Any:
-        if name not in self._fields:
+        if name not in self._header.fields:
             raise corrupt(self._path, f"key {name!r} is missing")
-        value = self._fields[name]
+        value = self._header.fields[name]
         if not isinstance(value, kind):
             raise corrupt(self._path, f"key {name!r} holds a {type(value).__name__}, not a {kind.__name__}")
         return value
+
+
+def _dequantised(header: GgufHeader, stored: StoredTensor) -> torch.Tensor:
+    """The tensor as a float32 copy. Raises ValueError for an unknown type or a file cut short."""
+    import gguf
+
+    kind = gguf.GGMLQuantizationType(stored.kind)
+    *outer, row_bytes = gguf.quant_shape_to_byte_shape(stored.shape, kind)
+    raw = np.frombuffer(header.data, np.uint8, count=math.prod(outer) * row_bytes, offset=stored.offset)
+    dense = gguf.quants.dequantize(_typed(raw.reshape(*outer, row_bytes), kind.name), kind)
+    return torch.from_numpy(np.array(dense, dtype=np.float32))
+
+
+def _typed(raw: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
+    # `dequantize` wants the plain float types as numbers and everything else as bytes.
+    plain = {"F32": np.float32, "F16": np.float16}.get(kind)
+    return raw if plain is None else raw.view(plain)
 
 
 def corrupt(path: Path, fault: str) -> EngineError:
@@ -156,4 +167,4 @@ def _faults_named(path: Path) -> Iterator[None]:
     except FileNotFoundError as fault:
         raise EngineError("model_missing", f"{path} does not exist", "run `lacuna models pull NAME`") from fault
     except (ValueError, LookupError, TypeError, ArithmeticError, OSError, MemoryError) as fault:
-        raise corrupt(path, f"{type(fault).__name__} while reading it: {fault}") from fault
+        raise corrupt(path, str(fault) or type(fault).__name__) from fault

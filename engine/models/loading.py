@@ -5,19 +5,21 @@ Owns the order of things and where the packaged adapter lies; formats are `conve
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
 from filelock import FileLock
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 
 from engine.models.adapter import Adapter, load_adapter
 from engine.models.base import ModelFacts, SpecialIds
 from engine.models.conversion import (
-    OUTER,
+    EMBEDDING,
+    HEAD,
+    SMALL_TENSORS,
     TOKENIZER,
     Manifest,
     fold_adapter,
@@ -37,11 +39,12 @@ from engine.models.shape import PARTS, Qwen2Shape
 from engine.protocol.errors import EngineError
 from engine.runtime.linear import (
     FloatLinear,
+    Int8Matrix,
     Linear,
     LowRankLinear,
     configure_runtime,
     int8_is_supported,
-    int8_linear,
+    int8_linears,
 )
 from engine.tokenizer import BpeTokenizer
 
@@ -127,53 +130,78 @@ class _Source:
 def _load_int8(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
     out.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(out.with_name(f"{out.name}.lock")):
-        manifest = _converted(source, out)
-        adapter = _adapter(adapter_file, manifest.shape, manifest.source_sha256)
-        if adapter is not None and not is_folded(out, adapter, manifest.shape):
-            fold_adapter(source.file, manifest.shape, adapter, out, progress=lambda done: source.report("fold", done))
-        weights = _int8_weights(source, out, manifest.shape, adapter)
-        tokenizer = BpeTokenizer.load(out / TOKENIZER)
+        manifest, adapter = _converted(source, out, adapter_file)
+        try:
+            weights = _int8_weights(source, out, manifest.shape, adapter)
+            tokenizer = BpeTokenizer.load(out / TOKENIZER)
+        except (SafetensorError, KeyError, OSError) as fault:
+            raise EngineError(
+                "model_corrupt", f"the converted model in {out} is damaged: {fault}", f"remove {out} and start again"
+            ) from fault
     return weights, tokenizer, manifest.special, adapter.name if adapter else ""
 
 
-def _converted(source: _Source, out: Path) -> Manifest:
+def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[Manifest, Adapter | None]:
+    """Make sure that `out` holds the model and the folded adapter."""
     digest = source_digest(source.path, out)
-    if not is_current(out, digest):
-        write_converted(source.file, source.path, out, progress=lambda done: source.report("convert", done))
-    manifest = read_manifest(out)
-    if manifest is None:
-        raise corrupt(out, "it changed while it was being loaded")
-    return manifest
+    found = read_manifest(out) if is_current(out, digest) else None
+    shape = found.shape if found else source.file.shape()
+    adapter = _adapter(adapter_file, shape, digest)
+    if found is None:
+        write_converted(
+            source.file, source.path, out, adapter=adapter, progress=lambda done: source.report("convert", done)
+        )
+        found = read_manifest(out)
+        if found is None:
+            raise corrupt(out, "it changed while it was being loaded")
+    elif adapter is not None and not is_folded(out, adapter, shape):
+        fold_adapter(source.file, shape, adapter, out, progress=lambda done: source.report("fold", done))
+    return found, adapter
 
 
 def _int8_weights(source: _Source, out: Path, shape: Qwen2Shape, adapter: Adapter | None) -> HybridWeights:
-    try:
-        outer = load_file(out / OUTER)
-        plain, adapted = [], []
-        for index in range(shape.layers):
-            stored = load_file(out / layer_name(index))
-            plain.append(_int8_layer(stored, stored))
-            if adapter is not None:
-                adapted.append(_int8_layer(stored, load_file(out / folded_name(adapter) / layer_name(index))))
-            source.report("load", (index + 1) / shape.layers)
-        norm = outer["final_norm"]
-        return HybridWeights(
-            shape=shape,
-            embedding=outer["embedding"],
-            plain=Stack(tuple(plain), norm),
-            head=int8_linear(outer["head.weight"], outer["head.scale"]),
-            adapted=Stack(tuple(adapted), norm) if adapter else None,
-            mask_embedding=adapter.mask_embedding if adapter else None,
-        )
-    except (SafetensorError, KeyError, OSError) as fault:
-        raise EngineError(
-            "model_corrupt", f"the converted model in {out} is damaged: {fault}", f"remove {out} and start again"
-        ) from fault
+    layer_files = [layer_name(index) for index in range(shape.layers)]
+    matrices = [(out / HEAD, "head")] + [(out / name, part) for name in layer_files for part in PARTS]
+    if adapter is not None:
+        folded = out / folded_name(adapter)
+        matrices += [(folded / name, part) for name in layer_files for part in PARTS]
+    head, *linears = int8_linears(
+        [partial(_int8_matrix, path, part) for path, part in matrices],
+        packed=lambda count: source.report("load", count / len(matrices)),
+    )
+    layers = [_small_tensors(out / name) for name in layer_files]
+    plain, adapted = (linears[: shape.layers * len(PARTS)], linears[shape.layers * len(PARTS) :])
+    outer = load_file(out / EMBEDDING)
+    return HybridWeights(
+        shape=shape,
+        embedding=outer["embedding"],
+        plain=_int8_stack(layers, plain, outer["final_norm"]),
+        head=head,
+        adapted=_int8_stack(layers, adapted, outer["final_norm"]) if adapter else None,
+        mask_embedding=adapter.mask_embedding if adapter else None,
+    )
 
 
-def _int8_layer(outer: dict[str, torch.Tensor], matrices: dict[str, torch.Tensor]) -> LayerWeights:
-    parts = {part: int8_linear(matrices[f"{part}.weight"], matrices[f"{part}.scale"]) for part in PARTS}
-    return LayerWeights(outer["attention_norm"], outer["mlp_norm"], outer["qkv_bias"], **parts)
+def _int8_matrix(path: Path, part: str) -> Int8Matrix:
+    with safe_open(path, framework="pt") as stored:
+        return stored.get_tensor(f"{part}.weight"), stored.get_tensor(f"{part}.scale")
+
+
+def _small_tensors(path: Path) -> dict[str, torch.Tensor]:
+    with safe_open(path, framework="pt") as stored:
+        return {name: stored.get_tensor(name).clone() for name in SMALL_TENSORS}
+
+
+def _int8_stack(
+    layers: Sequence[dict[str, torch.Tensor]], linears: Sequence[Linear], final_norm: torch.Tensor
+) -> Stack:
+    """Layers from their small tensors and their matrices, which lie layer by layer in the order of `PARTS`."""
+    rows = [linears[start : start + len(PARTS)] for start in range(0, len(linears), len(PARTS))]
+    built = (
+        LayerWeights(small["attention_norm"], small["mlp_norm"], small["qkv_bias"], *row)
+        for small, row in zip(layers, rows, strict=True)
+    )
+    return Stack(tuple(built), final_norm)
 
 
 def _load_float(
@@ -217,7 +245,7 @@ def patched_layer(
     """`layer` with the adapter's patches beside its own matrices, which are shared, not copied."""
     parts: dict[str, Linear] = {}
     for part in PARTS:
-        patch = adapter.patches[index, part]
+        patch = adapter.patch(index, part)
         base: Linear = getattr(layer, part)
         parts[part] = LowRankLinear(base, patch.down.to(device, dtype), patch.up.to(device, dtype))
     return LayerWeights(layer.attention_norm, layer.mlp_norm, layer.qkv_bias, **parts)

@@ -5,9 +5,11 @@ Owns nothing but the dice. Everything behind the weights is the hybrid family's 
 
 from __future__ import annotations
 
+from itertools import product
+
 import torch
 
-from engine.models.adapter import Adapter, LowRank
+from engine.models.adapter import LowRank
 from engine.models.base import ModelFacts
 from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
 from engine.models.network import LayerWeights, Stack
@@ -68,12 +70,13 @@ def tiny_shape(layers: int = 2, hidden: int = 32, window_tokens: int = _WINDOW) 
 def random_weights(shape: Qwen2Shape, generator: torch.Generator, precision: str = "fp32") -> HybridWeights:
     """Weights drawn in a fixed order, with a random adapter folded into the second stack."""
     matrices = [_random_matrices(shape, generator) for _ in range(shape.layers)]
-    adapter = random_adapter(shape, generator)
+    patches = random_patches(shape, generator)
+    mask_embedding = _normal(generator, shape.hidden)
     biases = [_normal(generator, shape.part_size("qkv")[0]) * 0.1 for _ in range(shape.layers)]
     ones = torch.ones(shape.hidden)
     plain, adapted = [], []
     for index, (dense, bias) in enumerate(zip(matrices, biases, strict=True)):
-        patched = {part: dense[part] + adapter.patches[index, part].dense() for part in PARTS}
+        patched = {part: dense[part] + patches[index, part].dense() for part in PARTS}
         plain.append(_layer(ones, bias, dense, precision))
         adapted.append(_layer(ones, bias, patched, precision))
     return HybridWeights(
@@ -82,19 +85,18 @@ def random_weights(shape: Qwen2Shape, generator: torch.Generator, precision: str
         plain=Stack(tuple(plain), ones),
         head=_linear(_normal(generator, shape.vocab, shape.hidden) * 0.3, precision),
         adapted=Stack(tuple(adapted), ones),
-        mask_embedding=adapter.mask_embedding,
+        mask_embedding=mask_embedding,
     )
 
 
-def random_adapter(shape: Qwen2Shape, generator: torch.Generator) -> Adapter:
-    """Patches about a third as large as the weights, so that their effect shows."""
+def random_patches(shape: Qwen2Shape, generator: torch.Generator) -> dict[tuple[int, str], LowRank]:
+    """By (layer, part); about a third as large as the weights, so that their effect shows."""
     patches = {}
-    for layer in range(shape.layers):
-        for part in PARTS:
-            rows, columns = shape.part_size(part)
-            down = _normal(generator, _RANK, columns) / columns**0.5
-            patches[layer, part] = LowRank(down, _normal(generator, rows, _RANK) * 0.2)
-    return Adapter("random", "", patches, _normal(generator, shape.hidden))
+    for layer, part in product(range(shape.layers), PARTS):
+        rows, columns = shape.part_size(part)
+        down = _normal(generator, _RANK, columns) / columns**0.5
+        patches[layer, part] = LowRank(down, _normal(generator, rows, _RANK) * 0.2)
+    return patches
 
 
 def _random_matrices(shape: Qwen2Shape, generator: torch.Generator) -> dict[str, torch.Tensor]:

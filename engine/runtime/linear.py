@@ -10,7 +10,8 @@ are integers, so a row's result depends on nothing but that row: neither on its 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -20,6 +21,13 @@ _ENGINE = "fbgemm"
 _INPUT_SCALE = 1.0 / 63.5
 _INPUT_ZERO = 64
 _SMALLEST_ROW_MAXIMUM = 1e-9
+_PANEL_ROWS = 10240
+"""A vocabulary-sized matrix is packed in panels: fbgemm packs all of it at once several times slower."""
+
+_DEPRECATED = r"torch\.quantize_per_tensor, .* are deprecated"
+
+Int8Matrix = tuple[torch.Tensor, torch.Tensor]
+"""int8 [out, in] and float32 scales [out]."""
 
 
 class Linear(Protocol):
@@ -53,22 +61,23 @@ class LowRankLinear:
 class Int8Linear:
     """Per-channel int8 weights, per-row 7-bit activations, through fbgemm on an x86 CPU.
 
-    weight: [out, in] int8; scale: [out] float32, so that the dense weight is `weight * scale[:, None]`.
-    A row's result is bit-identical whatever the other rows of the batch are.
+    panels: what `linear_prepack` made of consecutive runs of the [rows, in] weights, all runs but the last
+    `_PANEL_ROWS` long. A row's result is bit-identical whatever the other rows of the batch are.
     """
 
-    def __init__(self, weight: torch.Tensor, scale: torch.Tensor) -> None:
-        zero_points = torch.zeros(weight.shape[0], dtype=torch.long)
-        with _quantised_tensors_silenced(), _quantised_engine():
-            quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), zero_points, 0)
-            self._packed: Any = torch.ops.quantized.linear_prepack(quantised, None)
+    def __init__(self, panels: Sequence[Any], rows: int) -> None:
+        self._panels = panels
+        self._rows = rows
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         row_maximum = x.abs().amax(-1, keepdim=True).clamp_min_(_SMALLEST_ROW_MAXIMUM)
-        result: torch.Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
-            x / row_maximum, _INPUT_SCALE, _INPUT_ZERO, self._packed
-        )
-        return result.mul_(row_maximum)
+        relative = x / row_maximum
+        if len(self._panels) == 1:
+            return _int8_product(relative, self._panels[0]).mul_(row_maximum)
+        result = x.new_empty(x.shape[0], self._rows)
+        for panel, target in zip(self._panels, torch.split(result, _PANEL_ROWS, dim=1), strict=True):
+            torch.mul(_int8_product(relative, panel), row_maximum, out=target)
+        return result
 
 
 def int8_is_supported() -> bool:
@@ -77,10 +86,26 @@ def int8_is_supported() -> bool:
 
 
 def int8_linear(weight: torch.Tensor, scale: torch.Tensor) -> Linear:
-    """The fastest layer this machine has for int8 weights; without the kernels, the same weights as float32."""
-    if int8_is_supported():
-        return Int8Linear(weight, scale)
-    return FloatLinear(weight.float() * scale[:, None])
+    """The layer whose dense weight is `weight * scale[:, None]`; weight: [out, in] int8, scale: [out] float32."""
+    return int8_linears([lambda: (weight, scale)])[0]
+
+
+def int8_linears(
+    stored: Sequence[Callable[[], Int8Matrix]], *, packed: Callable[[int], None] | None = None
+) -> list[Linear]:
+    """The fastest layers this machine has for int8 weights; without the kernels, the same weights as float32.
+
+    stored: each gives (weight, scale) as for `int8_linear` when its turn comes, on one of torch's number of threads,
+    because packing a matrix is slow, single-threaded and outside the interpreter's lock. `packed` is told the count.
+    """
+    make = _make_int8 if int8_is_supported() else _make_float
+    layers: list[Linear] = []
+    with _quantised_engine(), ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        for layer in pool.map(lambda load: make(*load()), stored):
+            layers.append(layer)
+            if packed is not None:
+                packed(len(layers))
+    return layers
 
 
 def quantise_per_channel(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -102,19 +127,37 @@ def configure_runtime(threads: int | None) -> int:
     return torch.get_num_threads()
 
 
-@contextmanager
-def _quantised_tensors_silenced() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"torch\.quantize_per_tensor, .* are deprecated")
-        yield
+def _int8_product(relative: torch.Tensor, panel: Any) -> torch.Tensor:
+    product: torch.Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
+        relative, _INPUT_SCALE, _INPUT_ZERO, panel
+    )
+    return product
+
+
+def _make_int8(weight: torch.Tensor, scale: torch.Tensor) -> Linear:
+    pieces = zip(torch.split(weight, _PANEL_ROWS), torch.split(scale, _PANEL_ROWS), strict=True)
+    return Int8Linear([_panel(rows, row_scale) for rows, row_scale in pieces], weight.shape[0])
+
+
+def _panel(weight: torch.Tensor, scale: torch.Tensor) -> Any:
+    zero_points = torch.zeros(weight.shape[0], dtype=torch.long)
+    quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), zero_points, 0)
+    return torch.ops.quantized.linear_prepack(quantised, None)
+
+
+def _make_float(weight: torch.Tensor, scale: torch.Tensor) -> Linear:
+    return FloatLinear(weight.float() * scale[:, None])
 
 
 @contextmanager
 def _quantised_engine() -> Iterator[None]:
     # "x86" would pick oneDNN on some CPUs, which lacks the operator used here.
     previous = torch.backends.quantized.engine
-    torch.backends.quantized.engine = _ENGINE
-    try:
-        yield
-    finally:
-        torch.backends.quantized.engine = previous
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_DEPRECATED)
+        if int8_is_supported():
+            torch.backends.quantized.engine = _ENGINE
+        try:
+            yield
+        finally:
+            torch.backends.quantized.engine = previous
