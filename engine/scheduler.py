@@ -4,7 +4,8 @@ The policy, in order:
 1. A job past its deadline, once: its next step is the one that hands back the best text so far.
 2. A fill that has not begun: somebody is looking at the cursor.
 3. Fills before rewrites, but while both wait a rewrite gets every `REWRITE_SHARE`-th step, so it is never starved.
-4. Among clients, the one whose jobs of that kind were served longest ago; among one client's fills the newest, among its rewrites the oldest.
+4. Among clients, the one whose jobs of that kind were served longest ago; among one client's fills the newest,
+   among its rewrites the oldest.
 """
 
 from __future__ import annotations

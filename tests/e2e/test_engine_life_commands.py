@@ -1,0 +1,107 @@
+"""`python -m engine run|start|stop|status` in real processes: words and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.protocol.address import engine_address
+from tests.fakes.raw_client import PATIENCE_S, short_home
+
+MODEL = ["--model", "scripted"]
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with short_home() as folder:
+        yield folder
+
+
+def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "engine", *arguments],
+        env={**os.environ, "LACUNA_HOME": str(home), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+@contextmanager
+def daemon(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """A scripted engine that serves."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.fakes.scripted_core", *MODEL],
+        env={**os.environ, "LACUNA_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        while "ready after" not in (line := process.stderr.readline()):
+            assert line, "the engine left"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_an_engine_that_is_not_running_is_said_plainly(home: Path) -> None:
+    said = command(home, "status", *MODEL)
+    assert said.returncode == 3
+    assert "No engine for scripted is running" in said.stdout
+    as_json = command(home, "status", "--json", *MODEL)
+    assert (as_json.returncode, json.loads(as_json.stdout)) == (3, {"running": False, "model": "scripted"})
+    stopped = command(home, "stop", *MODEL)
+    assert (stopped.returncode, stopped.stdout) == (0, "The engine for scripted is not running.\n")
+
+
+def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
+    with daemon(home) as process:
+        report = json.loads(command(home, "status", "--json", *MODEL).stdout)
+        assert (report["running"], report["state"], report["facts"]["pid"]) == (True, "ready", process.pid)
+        table = command(home, "status", *MODEL)
+        assert table.returncode == 0
+        assert "30 min" in table.stdout
+        started = command(home, "start", *MODEL)
+        assert started.returncode == 0
+        assert f"is already running (cpu, fp32, process {process.pid})" in started.stdout
+        ran = command(home, "run", *MODEL)
+        assert (ran.returncode, ran.stderr) == (0, "an engine for scripted is already running\n")
+        stopped = command(home, "stop", *MODEL)
+        assert (stopped.returncode, stopped.stdout) == (0, "The engine for scripted has left.\n")
+        assert process.wait(PATIENCE_S) == 0
+    assert not engine_address("scripted", {"LACUNA_HOME": str(home)}).path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["status", "--model", "../../etc"], "is no model name"),
+        (["run", "--threads", "many"], "--threads must be a number"),
+        (["start", "--transport", "pigeon"], "--transport must be one of"),
+    ],
+)
+def test_wrong_usage_is_named(home: Path, arguments: list[str], says: str) -> None:
+    said = command(home, *arguments)
+    assert said.returncode in (1, 2)
+    assert says in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_a_folder_that_cannot_be_trusted_is_said_with_a_remedy(home: Path) -> None:
+    (home / "run").mkdir()
+    (home / "run").chmod(0o755)
+    for name in ("status", "stop", "start"):
+        said = command(home, name, *MODEL)
+        assert said.returncode == 1
+        assert "is open to others" in said.stderr
+        assert "LACUNA_HOME" in said.stderr

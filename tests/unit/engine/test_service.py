@@ -1,0 +1,415 @@
+"""The engine over a real socket, with a scripted core, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import stat
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from engine.config import EngineConfig
+from engine.job import Core, Run
+from engine.ledger import MAX_JOBS_PER_CLIENT
+from engine.loop import CoreFactory
+from engine.protocol.address import Address, engine_address, make_private, read_endpoint
+from engine.protocol.errors import EngineError
+from engine.protocol.framing import HEADER, MAX_FRAME_BYTES, MAX_HELLO_BYTES, frame
+from engine.protocol.messages import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Cancelled,
+    Done,
+    Draft,
+    Failed,
+    Fill,
+    Hello,
+    Loading,
+    Ready,
+    Rewrite,
+    Shutdown,
+    Status,
+    StatusReport,
+)
+from engine.service import Service
+from tests.fakes.raw_client import PATIENCE_S, RawClient, raw_client, short_home
+from tests.fakes.scripted_core import ScriptedCore
+
+pytestmark = pytest.mark.asyncio
+SECRET = "SECRET_MARK_42"
+ENDLESS = "steps=0 delay=0.002"
+
+
+@dataclass
+class Running:
+    """A service that runs, and the core in it."""
+
+    address: Address
+    core: ScriptedCore
+    task: asyncio.Task[int]
+
+    async def status_at_end(self) -> int:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.task
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with short_home() as folder:
+        yield folder
+
+
+@asynccontextmanager
+async def running(
+    home: Path, factory: CoreFactory | None = None, config: EngineConfig | None = None
+) -> AsyncIterator[Running]:
+    config = config or EngineConfig(model="scripted")
+    address = engine_address(config.model, {"LACUNA_HOME": str(home)}, config.transport)
+    make_private(address)
+    core = ScriptedCore()
+    service = Service(config, address, factory or (lambda progress: core))
+    await service.open()
+    task = asyncio.create_task(service.run())
+    try:
+        yield Running(address, core, task)
+    finally:
+        service.drain("the test is over")
+        async with asyncio.timeout(PATIENCE_S):
+            await task
+        assert not service.is_stuck
+
+
+@asynccontextmanager
+async def greeted(address: Address) -> AsyncIterator[RawClient]:
+    async with raw_client(address) as client:
+        await client.greet()
+        yield client
+
+
+def fill(job_id: str, script: str = "steps=2", *, wants_drafts: bool = False) -> Fill:
+    return Fill(job_id, "python", script, SECRET, wants_drafts=wants_drafts)
+
+
+def failed_kind(reply: object) -> str:
+    assert isinstance(reply, Failed), reply
+    assert reply.message
+    assert reply.remedy
+    return reply.kind
+
+
+# The handshake
+
+
+async def test_a_greeting_is_answered_with_the_facts(home: Path) -> None:
+    async with running(home) as engine, raw_client(engine.address) as client:
+        assert (await client.greet()).facts == engine.core.facts
+
+
+async def test_another_protocol_version_is_told_so_and_let_go(home: Path) -> None:
+    async with running(home) as engine, raw_client(engine.address) as client:
+        client.send(Hello(PROTOCOL_VERSION + 1, "future"))
+        assert failed_kind(await client.receive()) == "protocol_version"
+        assert await client.receive() is None
+
+
+@pytest.mark.parametrize("first", [Status(), fill("a"), Shutdown()])
+async def test_nothing_comes_before_the_greeting(home: Path, first: Status | Fill | Shutdown) -> None:
+    async with running(home) as engine:
+        async with raw_client(engine.address) as client:
+            client.send(first)
+            assert failed_kind(await client.receive()) == "bad_request"
+            assert await client.receive() is None
+        async with greeted(engine.address):
+            assert engine.core.computed == {}
+
+
+async def test_a_second_greeting_is_refused_and_harmless(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send(Hello(PROTOCOL_VERSION, "again"), fill("a"))
+        assert failed_kind(await client.receive()) == "bad_request"
+        assert isinstance(await client.receive(), Done)
+
+
+async def test_tcp_asks_for_the_token(home: Path) -> None:
+    config = EngineConfig(model="scripted", transport="tcp")
+    async with running(home, config=config) as engine:
+        endpoint = read_endpoint(engine.address.path)
+        assert stat.S_IMODE(engine.address.path.stat().st_mode) == 0o600
+        for wrong in ("", "x", endpoint.token[:-1]):
+            async with raw_client(engine.address) as client:
+                client.send(Hello(PROTOCOL_VERSION, "thief", wrong), fill("a"))
+                assert failed_kind(await client.receive()) == "bad_token"
+                assert await client.receive() is None
+        async with raw_client(engine.address) as client:
+            await client.greet(endpoint.token)
+            client.send(fill("a"))
+            assert isinstance(await client.receive(), Done)
+    assert not engine.address.path.exists()
+
+
+async def test_the_socket_is_its_users_alone(home: Path) -> None:
+    async with running(home) as engine:
+        assert stat.S_IMODE(engine.address.path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(engine.address.directory.stat().st_mode) == 0o700
+    assert not engine.address.path.exists()
+
+
+async def test_what_a_dead_engine_left_is_replaced_and_what_nobody_left_is_not(home: Path) -> None:
+    address = engine_address("scripted", {"LACUNA_HOME": str(home)})
+    make_private(address)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(address.path))
+    async with running(home) as engine, greeted(engine.address):
+        pass
+    address.path.write_text("somebody's file")
+    with pytest.raises(EngineError, match="in the way"):
+        await Service(EngineConfig(model="scripted"), address, lambda progress: ScriptedCore()).open()
+    assert address.path.read_text() == "somebody's file"
+
+
+# Loading
+
+
+class Gate:
+    """A core factory that loads until the test lets it end."""
+
+    def __init__(self, end: Callable[[], Core]) -> None:
+        self.may_end = threading.Event()
+        self._end = end
+
+    def __call__(self, progress: Callable[[str, float], None]) -> Core:
+        progress("weights", 0.25)
+        assert self.may_end.wait(PATIENCE_S)
+        return self._end()
+
+
+async def test_while_it_loads_requests_fail_at_once_and_status_answers(home: Path) -> None:
+    gate = Gate(ScriptedCore)
+    async with running(home, gate) as engine, raw_client(engine.address) as client:
+        client.send(Hello(PROTOCOL_VERSION, "early"))
+        while (reply := await client.receive()) != Loading("weights", 0.25):
+            assert isinstance(reply, Loading)
+        client.send(fill("a"), Status())
+        failed, report = await client.receive(), await client.receive()
+        assert failed_kind(failed) == "loading"
+        assert isinstance(report, StatusReport)
+        assert (report.state, report.facts, report.jobs_failed) == ("loading", None, 0)
+        gate.may_end.set()
+        assert isinstance(await client.receive(), Ready)
+        client.send(fill("a"))
+        assert isinstance(await client.receive(), Done)
+
+
+async def test_a_model_that_cannot_be_loaded_is_told_to_everybody_and_ends_the_engine(home: Path) -> None:
+    def missing() -> Core:
+        raise EngineError("model_missing", "no such file", "lacuna models pull scripted")
+
+    gate = Gate(missing)
+    async with running(home, gate) as engine:
+        async with raw_client(engine.address) as one, raw_client(engine.address) as two:
+            for client in (one, two):
+                client.send(Hello(PROTOCOL_VERSION, "early"))
+                assert isinstance(await client.receive(), Loading)
+            gate.may_end.set()
+            for client in (one, two):
+                replies = await client.receive_all()
+                assert replies[-1] == Failed("", "model_missing", "no such file", "lacuna models pull scripted")
+        assert await engine.status_at_end() == 1
+        assert not engine.address.path.exists()
+
+
+# Jobs
+
+
+async def test_drafts_come_to_who_asks_and_every_job_has_one_answer(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send(fill("a", "steps=3 text=abcdef", wants_drafts=True))
+        replies = [await client.receive() for _ in range(4)]
+        assert [reply.text for reply in replies[:3] if isinstance(reply, Draft)] == ["ab", "abcd", "abcdef"]
+        assert isinstance(replies[3], Done)
+        client.send(Rewrite("b", "python", "", "x", "", "steps=1 text=new"))
+        done = await client.receive()
+        assert isinstance(done, Done)
+        assert (done.id, done.text) == ("b", "new")
+
+
+async def test_a_cancel_stops_the_steps(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send(fill("a", ENDLESS, wants_drafts=True))
+        assert isinstance(await client.receive(), Draft)
+        client.send(Cancel("a"), Cancel("a"), Cancel("never was"))
+        while not isinstance(reply := await client.receive(), Cancelled):
+            assert isinstance(reply, Draft)
+        computed = engine.core.computed["a"]
+        client.send(fill("b", "steps=5"))
+        assert isinstance(await client.receive(), Done)
+        assert engine.core.computed == {"a": computed, "b": 5}
+        assert engine.core.abandoned == ["a"]
+
+
+async def test_a_client_that_leaves_cancels_its_jobs(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as witness:
+        async with greeted(engine.address) as client:
+            client.send(fill("a", ENDLESS, wants_drafts=True), Rewrite("r", "python", "", "", "", ENDLESS))
+            assert isinstance(await client.receive(), Draft)
+        while True:
+            witness.send(Status())
+            report = await witness.receive()
+            assert isinstance(report, StatusReport)
+            if report.jobs_cancelled == 2:
+                break
+        assert (report.jobs_running, report.clients) == (0, 1)
+        computed = dict(engine.core.computed)
+        witness.send(fill("b", "steps=3"))
+        assert isinstance(await witness.receive(), Done)
+        assert engine.core.computed == {**computed, "b": 3}
+
+
+async def test_two_clients_may_use_the_same_id(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as one, greeted(engine.address) as two:
+        one.send(fill("a", "steps=20 delay=0.001 text=one"))
+        two.send(fill("a", "steps=20 delay=0.001 text=two"))
+        for client, text in ((one, "one"), (two, "two")):
+            done = await client.receive()
+            assert isinstance(done, Done)
+            assert done.text == text
+
+
+async def test_an_id_in_use_is_refused_and_may_be_used_again_later(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send(fill("a", ENDLESS), fill("a"), Cancel("a"), fill(""))
+        assert failed_kind(await client.receive()) == "bad_request"
+        assert {type(await client.receive()) for _ in range(2)} == {Cancelled, Failed}
+        client.send(fill("a"))
+        assert isinstance(await client.receive(), Done)
+
+
+async def test_one_client_cannot_pile_up_jobs(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send(*(fill(str(n), ENDLESS) for n in range(MAX_JOBS_PER_CLIENT + 1)))
+        reply = await client.receive()
+        assert isinstance(reply, Failed)
+        assert (reply.id, reply.kind) == (str(MAX_JOBS_PER_CLIENT), "bad_request")
+
+
+@pytest.mark.parametrize(("script", "kind"), [("fail=window_exceeded", "window_exceeded"), ("fail=crash", "internal")])
+async def test_a_failed_job_is_answered_and_the_engine_goes_on(
+    home: Path, script: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        async with running(home) as engine, greeted(engine.address) as client:
+            client.send(fill("a", f"{script} text={SECRET}"))
+            assert failed_kind(await client.receive()) == kind
+            client.send(fill("b"), Status())
+            assert isinstance(await client.receive(), Done | StatusReport)
+            assert isinstance(await client.receive(), Done | StatusReport)
+    assert SECRET not in caplog.text
+
+
+class _SurrogateCore(ScriptedCore):
+    """Its result cannot be written as bytes."""
+
+    def start(self, request: Fill | Rewrite) -> Run:
+        done = yield from super().start(request)
+        return Done(done.id, "\ud800", done.stats)
+
+
+async def test_a_result_that_cannot_be_sent_is_still_an_answer(home: Path) -> None:
+    async with running(home, lambda progress: _SurrogateCore()) as engine, greeted(engine.address) as client:
+        client.send(fill("a"))
+        assert failed_kind(await client.receive()) == "internal"
+
+
+# Hostile bytes
+
+
+async def test_an_oversized_frame_ends_its_connection_only(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client, greeted(engine.address) as other:
+        client.send_bytes(HEADER.pack(MAX_FRAME_BYTES + 1))
+        assert failed_kind(await client.receive()) == "bad_frame"
+        assert await client.receive() is None
+        other.send(fill("a"))
+        assert isinstance(await other.receive(), Done)
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", HEADER.pack(MAX_HELLO_BYTES + 1), frame(b"\xc1"), b"\0"])
+async def test_garbage_instead_of_a_greeting(home: Path, data: bytes) -> None:
+    async with running(home) as engine:
+        async with raw_client(engine.address) as client:
+            client.send_bytes(data)
+            client.writer.write_eof()
+            assert failed_kind(await client.receive()) == "bad_frame"
+            assert await client.receive() is None
+        async with greeted(engine.address):
+            pass
+
+
+async def test_a_frame_that_is_no_message_is_answered_and_passed_over(home: Path) -> None:
+    unknown = msgpack.packb(["explode", {"id": "x"}])
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send_bytes(frame(b"garbage") + frame(unknown))
+        client.send(fill("a"))
+        assert failed_kind(await client.receive()) == "bad_frame"
+        failed = await client.receive()
+        assert isinstance(failed, Failed)
+        assert (failed.id, failed.kind) == ("x", "unknown_message")
+        assert isinstance(await client.receive(), Done)
+
+
+# Status and leaving
+
+
+async def test_status_has_real_numbers(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client, greeted(engine.address):
+        client.send(fill("a"), fill("b", "fail=window_exceeded"), fill("c", ENDLESS), Cancel("c"))
+        assert {type(await client.receive()) for _ in range(3)} == {Done, Failed, Cancelled}
+        client.send(Status())
+        report = await client.receive()
+        assert isinstance(report, StatusReport)
+        counts = (report.clients, report.jobs_running, report.jobs_done, report.jobs_cancelled, report.jobs_failed)
+        assert counts == (2, 0, 1, 1, 1)
+        assert (report.state, report.facts, report.idle_limit_s) == ("ready", engine.core.facts, 1800.0)
+        assert 10 < report.memory_mib < 100_000
+        assert 0 <= report.idle_s <= report.uptime_s < PATIENCE_S
+
+
+async def test_a_shutdown_answers_every_job_and_then_says_goodbye(home: Path) -> None:
+    async with running(home) as engine, greeted(engine.address) as client:
+        client.send(fill("a", ENDLESS, wants_drafts=True))
+        assert isinstance(await client.receive(), Draft)
+        client.send(Shutdown(), fill("late"))
+        replies = [reply for reply in await client.receive_all() if not isinstance(reply, Draft)]
+        assert Cancelled("a") in replies
+        assert sorted(reply.id for reply in replies if isinstance(reply, Failed)) == ["", "late"]
+        assert {failed_kind(reply) for reply in replies if isinstance(reply, Failed)} == {"draining"}
+        assert len(replies) == 3
+        assert await engine.status_at_end() == 0
+        assert not engine.address.path.exists()
+
+
+async def test_an_idle_engine_leaves_although_clients_are_connected(home: Path) -> None:
+    config = EngineConfig(model="scripted", idle_limit_s=0.2)
+    async with running(home, config=config) as engine, greeted(engine.address) as client:
+        assert [failed_kind(reply) for reply in await client.receive_all()] == ["draining"]
+        assert await engine.status_at_end() == 0
+
+
+async def test_a_running_job_is_not_idleness(home: Path) -> None:
+    config = EngineConfig(model="scripted", idle_limit_s=0.1)
+    async with running(home, config=config) as engine, greeted(engine.address) as client:
+        client.send(fill("a", "steps=40 delay=0.01"))
+        assert isinstance(await client.receive(), Done)
+
+
+async def test_an_engine_nobody_can_find_leaves(home: Path) -> None:
+    config = EngineConfig(model="scripted", idle_limit_s=4.0)
+    async with running(home, config=config) as engine, greeted(engine.address) as client:
+        engine.address.path.unlink()
+        assert [failed_kind(reply) for reply in await client.receive_all()] == ["draining"]

@@ -1,0 +1,187 @@
+"""The parts a service is made of: the book of jobs, the claim, a client's stream, the configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.claim import EngineLock, answers
+from engine.config import DEFAULT_MODEL, EngineConfig, read_config
+from engine.connection import SLOW_CLIENT_BYTES, STUCK_CLIENT_BYTES, Connection
+from engine.ledger import MAX_JOBS_PER_CLIENT, Ledger
+from engine.protocol.address import Address, Transport, engine_address
+from engine.protocol.errors import FAILURE_KINDS, EngineError
+from engine.protocol.last_words import read_last_words, write_last_words
+from engine.protocol.messages import Cancelled, Draft, Failed
+from tests.fakes.raw_client import short_home
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with short_home() as folder:
+        yield folder
+
+
+def address_in(home: Path, transport: Transport = "auto") -> Address:
+    return engine_address("scripted", {"LACUNA_HOME": str(home)}, transport)
+
+
+# The ledger
+
+
+def test_a_job_has_one_final_reply() -> None:
+    ledger = Ledger(0.0)
+    ledger.open(1, "a")
+    assert ledger.settle(1, Draft("a", "", 0, 1, 1), 1.0)
+    assert ledger.settle(1, Cancelled("a"), 2.0)
+    assert not ledger.settle(1, Cancelled("a"), 3.0)
+    assert not ledger.settle(1, Failed("a", "internal", "", ""), 3.0)
+    assert not ledger.settle(1, Draft("a", "", 0, 1, 1), 3.0)
+    assert not ledger.settle(2, Cancelled("a"), 3.0)
+    assert (ledger.done, ledger.cancelled, ledger.failed, ledger.running) == (0, 1, 0, 0)
+
+
+def test_idleness_counts_from_the_last_answer() -> None:
+    ledger = Ledger(10.0)
+    assert ledger.idle_s(12.0) == 2.0
+    ledger.open(1, "a")
+    assert ledger.idle_s(100.0) == 0.0
+    ledger.settle(1, Cancelled("a"), 100.0)
+    assert ledger.idle_s(101.0) == 1.0
+    assert ledger.idle_s(90.0) == 0.0
+
+
+def test_the_limit_of_jobs_is_each_clients_own() -> None:
+    ledger = Ledger(0.0)
+    for number in range(MAX_JOBS_PER_CLIENT):
+        assert not ledger.refusal(1, str(number))
+        ledger.open(1, str(number))
+    assert ledger.refusal(1, "more")
+    assert not ledger.refusal(2, "more")
+
+
+# The claim
+
+
+def test_the_second_claim_finds_who_serves(home: Path) -> None:
+    address = address_in(home)
+    first = EngineLock(address)
+    assert first.claim() == "ours"
+    with socket.socket(socket.AF_UNIX) as serving:
+        serving.bind(str(address.path))
+        serving.listen()
+        assert EngineLock(address).claim() == "served"
+    first.release()
+    second = EngineLock(address)
+    assert second.claim() == "ours"
+    second.release()
+
+
+def test_a_claim_waits_for_an_engine_that_is_leaving(home: Path) -> None:
+    leaving = EngineLock(address_in(home))
+    leaving.claim()
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            leaving.release()
+
+    waiting = EngineLock(address_in(home))
+    assert waiting.claim(pause=pause) == "ours"
+    assert len(pauses) == 3
+    waiting.release()
+
+
+def test_a_lock_nobody_answers_for_is_an_error_a_person_can_act_on(home: Path) -> None:
+    hung = EngineLock(address_in(home))
+    hung.claim()
+    with pytest.raises(EngineError, match="does not answer") as caught:
+        EngineLock(address_in(home)).claim(limit_s=1.0, pause=lambda _: None)
+    assert "scripted" in caught.value.remedy
+    hung.release()
+
+
+def test_nobody_answers_where_nothing_is(home: Path) -> None:
+    assert not answers(address_in(home))
+    assert not answers(address_in(home, "tcp"))
+
+
+# A client's stream
+
+
+def test_a_client_that_does_not_read_is_spared_drafts_and_then_let_go() -> None:
+    async def scenario() -> None:
+        ours, theirs = socket.socketpair()
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        connection = Connection(1, reader, writer)
+        draft = Draft("a", "x" * 100_000, 0, 1, 1)
+        for _ in range(50):
+            connection.send(draft)
+        kept = writer.transport.get_write_buffer_size()
+        assert SLOW_CLIENT_BYTES < kept < SLOW_CLIENT_BYTES + 200_000
+        failed = Failed("a", "internal", "y" * 8_000_000, "")
+        for _ in range(STUCK_CLIENT_BYTES // 8_000_000 + 3):
+            connection.send(failed)
+        assert writer.is_closing()
+        await connection.close()
+        theirs.close()
+
+    asyncio.run(scenario())
+
+
+# Last words
+
+
+@pytest.mark.parametrize("kind", sorted(FAILURE_KINDS))
+def test_last_words_are_read_as_they_were_written(kind: str) -> None:
+    line = write_last_words(EngineError(kind, "it\nis 'gone' é", 'do "this"'))
+    assert "\n" not in line
+    error = read_last_words(f"2026 ERROR {line}")
+    assert error is not None
+    assert (error.kind, error.message, error.remedy) == (kind, "it\nis 'gone' é", 'do "this"')
+
+
+@pytest.mark.parametrize("line", ["", "engine failed:", "engine failed: {", "engine failed: []", "Traceback"])
+def test_other_lines_are_no_last_words(line: str) -> None:
+    assert read_last_words(line) is None
+
+
+# The configuration
+
+
+def test_the_defaults_are_those_of_the_dataclass() -> None:
+    assert read_config({}, {}) == EngineConfig()
+    assert EngineConfig().model == DEFAULT_MODEL
+
+
+def test_options_go_before_the_environment() -> None:
+    env = {"LACUNA_THREADS": "3", "LACUNA_DEVICE": "cuda:1", "LACUNA_ADAPTER": "off", "LACUNA_HOME": "/h"}
+    config = read_config({"threads": "2", "device": None, "transport": "TCP", "idle_limit_s": 0.5}, env)
+    wanted = EngineConfig(threads=2, device="cuda:1", adapter=False, transport="tcp", idle_limit_s=0.5)
+    assert config == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "env", "says"),
+    [
+        ({"thread": 1}, {}, "thread is no setting"),
+        ({"threads": "many"}, {}, "--threads must be a number"),
+        ({"threads": -1}, {}, "--threads must be 0 or more"),
+        ({"idle_limit_s": math.nan}, {}, "--idle-limit-s must be 0 or more"),
+        ({"idle_limit_s": "inf"}, {}, "--idle-limit-s must be 0 or more"),
+        ({"transport": "pigeon"}, {}, "--transport must be one of auto, unix, tcp"),
+        ({"model": " "}, {}, "--model must not be empty"),
+        ({}, {"LACUNA_ADAPTER": "perhaps"}, "LACUNA_ADAPTER must be on or off"),
+        ({}, {"LACUNA_WINDOW_TOKENS": "1.5"}, "LACUNA_WINDOW_TOKENS must be a number"),
+    ],
+)
+def test_a_wrong_setting_is_named(options: dict[str, object], env: dict[str, str], says: str) -> None:
+    with pytest.raises(EngineError, match=says) as caught:
+        read_config(options, env)
+    assert caught.value.kind == "bad_request"
