@@ -120,20 +120,17 @@ def cli() -> None:
     """Lacuna fills the gaps in code with a resident, local text-diffusion engine."""
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.option("--stdio", is_flag=True, help="Speak over standard input and output (the default).")
-@click.option("--tcp", metavar="HOST:PORT", help="Listen on an address instead.")
+@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def lsp(ctx: click.Context, stdio: bool, tcp: str | None) -> None:
-    """Run the language server, as an editor does.
+def lsp(ctx: click.Context, arguments: tuple[str, ...]) -> None:
+    """Run the language server, as an editor does: over standard input and output, or --tcp HOST:PORT.
 
-    Whatever else an editor's client passes (as --clientProcessId) is handed on to the server.
+    The server reads its own options (`lacuna lsp --help`), with whatever an editor's client adds to them.
     """
-    if stdio and tcp:
-        raise click.UsageError("choose one of --stdio and --tcp")
     from lsp_server.__main__ import main as serve
 
-    ctx.exit(serve([*(["--tcp", tcp] if tcp else ["--stdio"]), *ctx.args]) or 0)
+    ctx.exit(serve(arguments))
 
 
 def main(argv: Sequence[str] | None = None) -> None:

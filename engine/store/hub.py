@@ -21,10 +21,10 @@ from engine.store.sources import Fetch
 
 PROBE_S = 3.0
 
-Probe = Callable[[HubSpec, str], str]
-"""Given a repository and a file's name, why it cannot be had, or an empty string when its first byte came."""
+Probe = Callable[[HubSpec, str], SourceError | None]
+"""Given a repository and a file's name, why it cannot be had, or None when its first byte came."""
 
-Ask = Callable[[HubSpec, str, float], str]
+Ask = Callable[[HubSpec, str, float], SourceError | None]
 """The same with a time limit in seconds for each step of the connection; may hang all the same."""
 
 
@@ -46,7 +46,7 @@ class HubSource:
             raise SourceError("no_network", "skipped, HF_HUB_OFFLINE is set")
         job.report("probing", 0)
         if fault := self._probe(self._spec, job.file.name):
-            raise SourceError("no_network", fault)
+            raise fault
         run_watched(self._child(job), lambda done: job.report("downloading", done), job.cancel)
         (job.work / job.file.name).replace(job.part)
 
@@ -74,31 +74,31 @@ def first_byte_within(limit_s: float, ask: Ask | None = None, endpoint: str | No
     """
     question = ask or _ask_at(endpoint)
 
-    def probe(spec: HubSpec, name: str) -> str:
-        answer: list[str] = []
+    def probe(spec: HubSpec, name: str) -> SourceError | None:
+        answer: list[SourceError | None] = []
         thread = threading.Thread(target=lambda: answer.append(question(spec, name, limit_s)), daemon=True)
         thread.start()
         thread.join(limit_s)
-        return answer[0] if answer else f"no answer within {limit_s:.0f} s"
+        return answer[0] if answer else SourceError("no_network", f"no answer within {limit_s:.0f} s")
 
     return probe
 
 
 def _ask_at(endpoint: str | None) -> Ask:
-    """Asks why the first byte of a file cannot be had there; an empty string means it came."""
+    """Asks why the first byte of a file cannot be had there; None means it came."""
 
-    def ask(spec: HubSpec, name: str, limit_s: float) -> str:
+    def ask(spec: HubSpec, name: str, limit_s: float) -> SourceError | None:
         from huggingface_hub import hf_hub_url
 
         url = hf_hub_url(spec.repository, name, revision=spec.revision, endpoint=endpoint)
         request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})  # noqa: S310  # huggingface_hub's address
         try:
             with urllib.request.urlopen(request, timeout=limit_s) as reply:  # noqa: S310
-                return "" if reply.read(1) else "it sent an empty file"
+                return None if reply.read(1) else SourceError("not_found", "it sent an empty file")
         except urllib.error.HTTPError as error:
             with error:
-                return f"it answered {error.code} {error.reason}"
+                return SourceError("not_found", f"it answered {error.code} {error.reason}")
         except (OSError, ValueError, http.client.HTTPException) as error:
-            return f"no route ({getattr(error, 'reason', error)})"
+            return SourceError("no_network", f"no route ({getattr(error, 'reason', error)})")
 
     return ask

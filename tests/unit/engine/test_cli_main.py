@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 
 from engine.cli.main import SUBCOMMANDS, cli
@@ -45,7 +46,11 @@ def test_an_unknown_command_is_a_wrong_call() -> None:
     assert CliRunner().invoke(cli, ["modles"]).exit_code == 2
 
 
-def test_the_server_takes_one_way_to_speak() -> None:
-    result = CliRunner().invoke(cli, ["lsp", "--stdio", "--tcp", "127.0.0.1:0"])
-    assert result.exit_code == 2
-    assert "choose one" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [(["--help"], 0, "--tcp HOST:PORT"), (["--no-such-option"], 2, "--no-such-option"), (["--tcp", "x"], 2, "--tcp")],
+)
+def test_the_server_reads_its_own_options(arguments: list[str], status: int, says: str) -> None:
+    result = CliRunner().invoke(cli, ["lsp", *arguments])
+    assert result.exit_code == status
+    assert says in result.output
