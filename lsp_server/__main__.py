@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     set_up_logging(options.log_level)
     if options.tcp is None:
-        return serve_stdio(create_server(EngineProcess(options.model)))
+        return serve_stdio(create_server(EngineProcess(options.model)), options.editor_pid)
     host, port = options.tcp
     if not _is_loopback(host) and not options.allow_remote:
         print(  # noqa: T201
@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tcp", type=_host_and_port, metavar="HOST:PORT", help="serve one TCP connection")
     parser.add_argument("--allow-remote", action="store_true", help="let --tcp listen beyond this machine")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="the engine's model (default: %(default)s)")
+    parser.add_argument("--clientProcessId", type=int, dest="editor_pid", metavar="PID", help="end with this process")
     parser.add_argument(
         "--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"), help="for stderr"
     )

@@ -47,10 +47,6 @@ class LacunaServer(LanguageServer):
         self.engine = engine
         self.session = Session(engine, LspEditor(self), clock)
 
-    def report_server_error(self, error: Exception, _source: Any) -> None:
-        """pygls reports here what it could not read as a message; it is answered, not shown."""
-        self.protocol.refuse_garbled(error)
-
 
 def create_server(engine: Engine | Callable[[], Engine], clock: Clock | None = None) -> LacunaServer:
     """A server for one editor. `engine`, or what makes it, is started by the first document, never before."""

@@ -61,6 +61,7 @@ class Session:
         self._options: object = None
         self._problems: tuple[Problem, ...] = ()
         self._told: set[str] = set()
+        self.engine_message = ""
         self._asked_at: dict[str, float] = {}
         engine.on_state(self._on_engine_state)
 
@@ -164,6 +165,7 @@ class Session:
         self.editor.show(text)
 
     def _on_engine_state(self, state: EngineState, message: str) -> None:
+        self.engine_message = message
         notice = notice_for_state(state, message)
         logger.info("engine: %s", state)
         if state == "ready":

@@ -1,7 +1,7 @@
 """Bytes in and out: stdin/stdout or one TCP connection, until the editor leaves. Owns when the process ends.
 
 pygls's own loops swallow the exit code, block on a reading thread at the end, and serve one protocol object to every
-TCP client; only its framing is used here.
+TCP client; none of them is used.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO, Protocol
 
-from pygls.io_ import run_async
-
+from lsp_server.frames import BrokenFraming, read_frames
 from lsp_server.server import LacunaServer
+from lsp_server.wire import StrictProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -71,15 +71,19 @@ class SocketWriter:
         self._stream.close()
 
 
-async def serve(server: LacunaServer, reader: asyncio.StreamReader, writer: FrameWriter) -> int:
+async def serve(
+    server: LacunaServer, reader: asyncio.StreamReader, writer: FrameWriter, editor_pid: int | None = None
+) -> int:
     """Serve one connection until `exit`, the end of the stream, or the death of the editor. Returns the exit code."""
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     protocol = server.protocol
     protocol.on_exit = lambda code: None if ended.done() else ended.set_result(code)
     watchers: list[asyncio.Task[None]] = []
     protocol.on_editor = lambda pid: watchers.append(asyncio.create_task(_watch_editor(pid, protocol.exit)))
+    if editor_pid is not None:
+        protocol.on_editor(editor_pid)
     protocol.set_writer(writer)
-    reading = asyncio.create_task(_read(server, reader))
+    reading = asyncio.create_task(_read(protocol, reader))
     try:
         either: list[asyncio.Future[Any]] = [ended, reading]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -94,10 +98,13 @@ async def serve(server: LacunaServer, reader: asyncio.StreamReader, writer: Fram
     return code
 
 
-async def _read(server: LacunaServer, reader: asyncio.StreamReader) -> None:
-    """Feed the protocol until the stream ends, also if it ends inside a message."""
-    with suppress(asyncio.IncompleteReadError, OSError):
-        await run_async(threading.Event(), reader, server.protocol, logger, error_handler=server.report_server_error)
+async def _read(protocol: StrictProtocol, reader: asyncio.StreamReader) -> None:
+    """Feed the protocol until the stream ends or stops making sense."""
+    try:
+        async for body in read_frames(reader):
+            protocol.handle_frame(body)
+    except (BrokenFraming, OSError) as error:
+        logger.warning("the connection was given up: %s", error)
 
 
 async def _watch_editor(pid: int, on_death: Callable[[], None]) -> None:
@@ -114,21 +121,23 @@ def is_alive(pid: int) -> bool:
     return bool(psutil.pid_exists(pid))
 
 
-def serve_stdio(server: LacunaServer) -> int:
-    """Serve the editor at stdin and stdout. Returns the exit code."""
+def serve_stdio(server: LacunaServer, editor_pid: int | None = None) -> int:
+    """Serve the editor at stdin and stdout, and end with its process. Returns the exit code."""
     # What prints by mistake, here or in a library, must not end up between two frames.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return asyncio.run(_serve_pipes(server, sys.stdin.fileno(), out))
+    with suppress(OSError), out:
+        return asyncio.run(_serve_pipes(server, sys.stdin.fileno(), out, editor_pid))
+    return server.protocol.exit_code
 
 
-async def _serve_pipes(server: LacunaServer, source: int, out: BinaryIO) -> int:
+async def _serve_pipes(server: LacunaServer, source: int, out: BinaryIO, editor_pid: int | None) -> int:
     reader = asyncio.StreamReader(HEADER_LIMIT)
     loop = asyncio.get_running_loop()
     # A thread, because Windows cannot wait for a pipe in the loop; a daemon, because a read cannot be interrupted.
     threading.Thread(target=_pump, args=(source, loop, reader), daemon=True, name="stdin").start()
-    return await serve(server, reader, PipeWriter(out))
+    return await serve(server, reader, PipeWriter(out), editor_pid)
 
 
 def _pump(source: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:

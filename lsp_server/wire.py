@@ -2,7 +2,7 @@
 
 pygls 2.1.1 leaves requests unanswered when their parameters are malformed, when any object in them has a key
 `jsonrpc`, and after `shutdown`; it logs document text with its errors, and hides the exit code. This protocol keeps
-pygls's types, converter and framing, and decides itself what is answered. Knows no feature and no document.
+pygls's registry, types and converter, and decides itself what is answered. Knows no feature and no document.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageS
 from pygls.protocol.json_rpc import JsonRPCResponseMessage
 
 from lsp_server import errors
+from lsp_server.frames import to_frame
 
 MessageId = str | int
 Handler = Callable[[Any], Any]
@@ -62,9 +63,16 @@ class StrictProtocol(LanguageServerProtocol):
 
     # Incoming
 
-    def structure_message(self, data: dict[str, Any]) -> dict[str, Any]:
-        """pygls calls this for every JSON object, nested ones too: typing waits for the whole message."""
-        return data
+    def handle_frame(self, body: bytes) -> None:
+        """Dispatch what one frame holds. Raises nothing."""
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            # There is no id to answer to, which the specification writes as null.
+            logger.warning("a message could not be read: %s", type(error).__name__)
+            self._send_error(None, JsonRpcParseError("the message is not valid JSON"))
+            return
+        self.handle_message(message)
 
     def handle_message(self, message: Any) -> None:
         """Dispatch one decoded JSON message. Raises nothing."""
@@ -76,11 +84,6 @@ class StrictProtocol(LanguageServerProtocol):
             self._on_request(message)
         else:
             self._on_notification(message)
-
-    def refuse_garbled(self, error: Exception) -> None:
-        """Answer a frame that is no JSON. There is no id to answer to, which the specification writes as null."""
-        logger.warning("a message could not be read: %s", type(error).__name__)
-        self._send_error(None, JsonRpcParseError("the message is not valid JSON"))
 
     def _on_request(self, message: dict[str, Any]) -> None:
         message_id, method = _usable_id(message), message["method"]
@@ -234,9 +237,8 @@ class StrictProtocol(LanguageServerProtocol):
     def _write(self, body: str) -> None:
         if self.writer is None:
             return
-        frame = f"Content-Length: {len(body)}\r\n\r\n{body}".encode("ascii")
         try:
-            self.writer.write(frame)
+            self.writer.write(to_frame(body))
         except (OSError, ValueError):
             # The editor is gone (a closed pipe, a closed file): there is nobody left to answer.
             self.writer = None

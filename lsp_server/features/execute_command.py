@@ -86,11 +86,10 @@ async def _status(session: Session, _argument: object) -> dict[str, Any]:
     facts = session.engine.facts
     return {
         "version": __version__,
-        "engine": {
-            "state": session.engine.state,
-            "facts": asdict(facts) if facts is not None else None,
-            "report": await _engine_report(session),
-        },
+        "state": session.engine.state,
+        "message": session.engine_message,
+        "facts": asdict(facts) if facts is not None else None,
+        "report": await _engine_report(session),
         "documents": session.document_count,
         "jobs": session.inflight.count,
         "positionEncoding": str(session.encoding.value),

@@ -1,4 +1,4 @@
-"""A strict editor: raw JSON-RPC frames over the pipes of a server process, independent of pygls.
+"""A strict editor: raw JSON-RPC frames, independent of pygls, to a server in this process or in one of its own.
 
 Fails on a request id with two responses or none, on a response nobody asked for, and on any message from the server
 that the test did not claim. `async with session(...)` does the handshake, the shutdown and these checks.
@@ -7,14 +7,21 @@ that the test did not claim. `async with session(...)` does the handshake, the s
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
+
+from lsp_server.server import LacunaServer
+from lsp_server.transport import serve
+from tests.fakes.scripted_server import scripted_server
 
 PATIENCE_S = 20.0
+LOGGERS = ("lsp_server", "pygls")
 
 # What VS Code says of itself, as far as this server looks at it (vscode-languageclient 10.1).
 VSCODE: dict[str, Any] = {
@@ -41,11 +48,102 @@ class ResponseFault(Exception):  # noqa: N818 (named as LSP names it)
         self.message = message
 
 
-class LspClient:
-    """One server process and the conversation with it."""
+class Link(Protocol):
+    """A running server: bytes to it, bytes from it, and its end."""
+
+    received: asyncio.StreamReader
+
+    def send(self, data: bytes) -> None: ...
+
+    def end_input(self) -> None:
+        """Close the server's input, as an editor that died does."""
+        ...
+
+    def kill(self) -> None: ...
+
+    async def wait(self) -> int:
+        """The exit code."""
+        ...
+
+    async def log(self) -> bytes:
+        """Everything the server logged, once it has ended."""
+        ...
+
+
+class ProcessLink:
+    """A server process and its pipes."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
         self.process = process
+        self.received = process.stdout
+        self._log = asyncio.create_task(process.stderr.read())
+
+    def send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+
+    def end_input(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def kill(self) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+
+    async def wait(self) -> int:
+        return await self.process.wait()
+
+    async def log(self) -> bytes:
+        return await self._log
+
+
+class LocalLink:
+    """A server on this very loop: the same bytes, without a process. Its log is what its loggers emit at WARNING."""
+
+    def __init__(self, server: LacunaServer) -> None:
+        self.received = asyncio.StreamReader(limit=1 << 26)
+        self._to_server = asyncio.StreamReader(limit=1 << 16)
+        self._captured = io.StringIO()
+        self._handler = logging.StreamHandler(self._captured)
+        self._handler.setLevel(logging.WARNING)
+        for name in LOGGERS:
+            logging.getLogger(name).addHandler(self._handler)
+        self._serving = asyncio.create_task(serve(server, self._to_server, self))
+        self._serving.add_done_callback(lambda _task: self.received.feed_eof())
+
+    def write(self, data: bytes) -> None:
+        """What the server sends."""
+        self.received.feed_data(data)
+
+    def close(self) -> None:
+        """The server never closes its writer itself."""
+
+    def send(self, data: bytes) -> None:
+        self._to_server.feed_data(data)
+
+    def end_input(self) -> None:
+        self._to_server.feed_eof()
+
+    def kill(self) -> None:
+        self._serving.cancel()
+
+    async def wait(self) -> int:
+        await asyncio.wait({self._serving})
+        for name in LOGGERS:
+            logging.getLogger(name).removeHandler(self._handler)
+        return -1 if self._serving.cancelled() else self._serving.result()
+
+    async def log(self) -> bytes:
+        return self._captured.getvalue().encode()
+
+
+class LspClient:
+    """One server and the conversation with it."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
         self.answers: dict[str, Callable[[Any], Any]] = {}
         self.violations: list[str] = []
         self.null_id_errors: list[int] = []
@@ -55,7 +153,7 @@ class LspClient:
         self._answered: set[int | str] = set()
         self._next_id = 0
         self._arrived = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
+        self._reading = asyncio.create_task(self._read())
 
     # Sending
 
@@ -64,8 +162,7 @@ class LspClient:
         self.send_bytes(b"".join(frame(message) for message in messages))
 
     def send_bytes(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
+        self.link.send(data)
 
     def call(self, method: str, params: Any, message_id: int | str | None = None) -> dict[str, Any]:
         """A request message whose answer is awaited with `answer`."""
@@ -111,13 +208,8 @@ class LspClient:
         return [message.get("params") for message in claimed]
 
     async def _read(self) -> None:
-        assert self.process.stdout is not None
-        while (message := await read_frame(self.process.stdout)) is not None:
+        while (message := await read_frame(self.link.received)) is not None:
             self._hear(message)
-
-    async def _read_log(self) -> None:
-        assert self.process.stderr is not None
-        self.log = await self.process.stderr.read()
 
     def _hear(self, message: dict[str, Any]) -> None:
         if "method" not in message:
@@ -185,9 +277,11 @@ class LspClient:
     # Life cycle
 
     async def wait(self) -> int:
-        """The exit code; also reads what is left in the pipes."""
-        code = await asyncio.wait_for(self.process.wait(), PATIENCE_S)
-        await asyncio.wait_for(asyncio.gather(*self._tasks), PATIENCE_S)
+        """The exit code; also reads what is left on its way."""
+        async with asyncio.timeout(PATIENCE_S):
+            code = await self.link.wait()
+            self.log = await self.link.log()
+            await self._reading
         return code
 
     async def leave(self) -> int:
@@ -249,29 +343,30 @@ async def read_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
     return message
 
 
-async def start(command: Sequence[str]) -> LspClient:
-    """A client of a new server process."""
+async def _start_process(script: dict[str, Any]) -> Link:
     process = await asyncio.create_subprocess_exec(
-        *command,
+        *(sys.executable, "-m", "tests.fakes.scripted_server", json.dumps(script)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=1 << 26,
         env=os.environ | {"PYTHONWARNINGS": "error"},
     )
-    return LspClient(process)
+    return ProcessLink(process)
 
 
 @asynccontextmanager
-async def connection(*replies: dict[str, Any], **script: Any) -> AsyncIterator[LspClient]:
-    """A client of the scripted server, before `initialize`; the process is gone afterwards, whatever happens."""
-    whole = json.dumps({"replies": list(replies) or [{}]} | script)
-    client = await start([sys.executable, "-m", "tests.fakes.scripted_server", whole])
+async def connection(*replies: dict[str, Any], process: bool = False, **script: Any) -> AsyncIterator[LspClient]:
+    """A client of the scripted server, before `initialize`; the server is gone afterwards, whatever happens.
+
+    `process` gives the server a process of its own, for tests of its pipes, exit code and imports.
+    """
+    whole = {"replies": list(replies) or [{}]} | script
+    client = LspClient(await _start_process(whole) if process else LocalLink(scripted_server(whole)))
     try:
         yield client
     finally:
-        if client.process.returncode is None:
-            client.process.kill()
+        client.link.kill()
         await client.wait()
         # pytest shows this with a failure: the server's side of the story.
         sys.stderr.write(client.log.decode(errors="replace"))

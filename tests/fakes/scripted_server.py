@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.protocol.errors import EngineError
 from lsp_server.__main__ import set_up_logging
-from lsp_server.server import create_server
+from lsp_server.server import LacunaServer, create_server
 from lsp_server.transport import serve_stdio
 from tests.fakes.fake_engine import FakeEngine, Reply
 
@@ -30,10 +30,9 @@ def _reply(error: list[str] | None = None, drafts: tuple[str, ...] = (), **field
     return Reply(error=fault, drafts=tuple(drafts), **fields)
 
 
-def main() -> int:
-    """Serve over stdio and return the exit code."""
-    set_up_logging("WARNING")
-    engine = engine_from(json.loads(sys.argv[1]))
+def scripted_server(script: dict[str, Any]) -> LacunaServer:
+    """The real server around an engine that follows `script`, with the three methods for tests."""
+    engine = engine_from(script)
     server = create_server(engine)
 
     @server.feature("test/engine")
@@ -52,7 +51,13 @@ def main() -> int:
     def move(params: Any) -> None:
         engine.move(params.state, params.message)
 
-    return serve_stdio(server)
+    return server
+
+
+def main() -> int:
+    """Serve over stdio and return the exit code."""
+    set_up_logging("WARNING")
+    return serve_stdio(scripted_server(json.loads(sys.argv[1])))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,361 @@
+"""Code actions, their edits, the rewrite command and the menu at the wire (cases T-ACT, T-EDIT, T-POP-3, T-CFG)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fakes import lsp_client as lsp
+
+pytestmark = pytest.mark.asyncio
+
+URI = "file:///w/a.py"
+CONTENT_MODIFIED = -32801
+INVALID_PARAMS = -32602
+CODE = "def area(w, h):\n    return w * h\n"
+KINDS = [f"refactor.rewrite.lacuna.{name}" for name in ("fill", "docstring", "type_hints", "simplify")]
+
+
+def selected(span: dict[str, Any], **context: Any) -> dict[str, Any]:
+    """Params of codeAction."""
+    return {"textDocument": {"uri": URI}, "range": span, "context": {"diagnostics": []} | context}
+
+
+def rewrite_call(span: dict[str, Any], instruction: str = "tidy", **more: Any) -> dict[str, Any]:
+    """Params of executeCommand."""
+    argument = {"uri": URI, "range": span, "instruction": instruction} | more
+    return {"command": "lacuna.rewrite", "arguments": [argument]}
+
+
+async def actions(client: lsp.LspClient, span: dict[str, Any], **context: Any) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = await client.request("textDocument/codeAction", selected(span, **context))
+    return listed
+
+
+async def action(client: lsp.LspClient, name: str, span: dict[str, Any]) -> dict[str, Any]:
+    listed = await actions(client, span)
+    return next(item for item in listed if item["kind"].endswith(f".{name}"))
+
+
+def versioned(version: int, *edits: tuple[dict[str, Any], str]) -> dict[str, Any]:
+    """A WorkspaceEdit of one document version."""
+    return {
+        "documentChanges": [
+            {
+                "textDocument": {"uri": URI, "version": version},
+                "edits": [{"range": span, "newText": text} for span, text in edits],
+            }
+        ]
+    }
+
+
+WHOLE = lsp.area((0, 0), (1, 16))
+
+
+async def test_a_selection_offers_the_rewrites_without_asking_the_engine() -> None:
+    async with lsp.session() as client:
+        client.open(CODE)
+        listed = await actions(client, WHOLE)
+        assert [item["kind"] for item in listed] == KINDS
+        assert listed[0]["title"] == "Fill selection from surroundings"
+        assert all("edit" not in item and "command" not in item and item["tags"] == [1] for item in listed)
+        assert (await client.engine())["requests"] == []
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (["quickfix"], []),
+        (["refactor"], KINDS),
+        (["refactor.rewrite"], KINDS),
+        (["refactor.rewrite.lacuna.fill"], KINDS[:1]),
+        (["refactor.rewrite.lac"], []),
+        (["source", "refactor.rewrite.lacuna.simplify"], KINDS[3:]),
+        ([], []),
+    ],
+)
+async def test_only_the_kinds_asked_for_are_offered(only: list[str], expected: list[str]) -> None:
+    async with lsp.session() as client:
+        client.open(CODE)
+        assert [item["kind"] for item in await actions(client, WHOLE, only=only)] == expected
+
+
+async def test_no_selection_no_actions() -> None:
+    async with lsp.session() as client:
+        client.open(CODE)
+        assert await actions(client, lsp.area((0, 3), (0, 3)), triggerKind=2) == []
+        assert await actions(client, lsp.area((0, 3), (0, 3))) == []
+        # What is blank can only be filled.
+        assert [item["kind"] for item in await actions(client, lsp.area((1, 0), (1, 4)))] == KINDS[:1]
+
+
+async def test_a_client_that_cannot_resolve_edits_is_offered_none() -> None:
+    async with lsp.session(capabilities={}) as client:
+        client.open(CODE)
+        assert await actions(client, WHOLE) == []
+
+
+async def test_resolve_fills_in_the_smallest_versioned_edit() -> None:
+    text = 'def area(w, h):\n    """Width times height."""\n    return w * h'
+    async with lsp.session({"text": text}) as client:
+        client.open(CODE, version=7)
+        offered = await action(client, "docstring", WHOLE)
+        resolved = await client.request("codeAction/resolve", offered)
+        edit = resolved.pop("edit")
+        assert resolved == offered
+        (change,) = edit["documentChanges"]
+        assert change["textDocument"] == {"uri": URI, "version": 7}
+        assert sum(len(item["newText"]) for item in change["edits"]) < len(text)
+        (request,) = (await client.engine())["requests"]
+        assert (request["type"], request["selection"]) == ("Rewrite", CODE[:-1])
+        assert "docstring" in request["instruction"]
+
+
+async def test_fill_asks_for_the_gap_and_starts_from_the_selection() -> None:
+    async with lsp.session({"text": "h * w"}) as client:
+        client.open(CODE)
+        span = lsp.area((1, 11), (1, 16))
+        resolved = await client.request("codeAction/resolve", await action(client, "fill", span))
+        (request,) = (await client.engine())["requests"]
+        assert (request["type"], request["draft"]) == ("Fill", "w * h")
+        assert (request["prefix"], request["suffix"]) == ("def area(w, h):\n    return ", "\n")
+        assert apply(CODE, resolved["edit"]) == "def area(w, h):\n    return h * w\n"
+
+
+def apply(text: str, edit: dict[str, Any]) -> str:
+    """The text after an edit, for texts of ASCII characters and line feeds alone."""
+    lines = text.split("\n")
+
+    def offset(position: dict[str, int]) -> int:
+        return sum(len(line) + 1 for line in lines[: position["line"]]) + position["character"]
+
+    (change,) = edit["documentChanges"]
+    for item in sorted(change["edits"], key=lambda item: offset(item["range"]["start"]), reverse=True):
+        span = item["range"]
+        text = text[: offset(span["start"])] + item["newText"] + text[offset(span["end"]) :]
+    return text
+
+
+async def test_an_action_of_an_older_version_is_refused_quietly() -> None:
+    async with lsp.session({"text": "x"}) as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.request("codeAction/resolve", offered)
+        assert fault.value.code == CONTENT_MODIFIED
+        assert (await client.engine())["requests"] == []
+    assert client.log == b""
+
+
+@pytest.mark.parametrize("through", ["resolve", "command"])
+async def test_a_line_inserted_while_the_job_runs_ends_it(through: str) -> None:
+    async with lsp.session({"text": "x", "hold": True}) as client:
+        client.open(CODE)
+        if through == "resolve":
+            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
+        else:
+            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        client.send(asked)
+        await client.engine_asked(1)
+        client.send(lsp.change(2, "import os\n", lsp.area((0, 0), (0, 0))))
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.answer(asked)
+        assert fault.value.code == CONTENT_MODIFIED
+        assert len((await client.engine())["cancelled"]) == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, {}, "ticket", {"uri": URI}, {"uri": URI, "version": "1", "start": 0, "end": 1, "action": "fill"}],
+)
+async def test_an_action_that_is_not_ours_comes_back_unchanged(data: Any) -> None:
+    async with lsp.session() as client:
+        client.open(CODE)
+        foreign = {"title": "Other", "kind": "quickfix"} | ({} if data is None else {"data": data})
+        assert await client.request("codeAction/resolve", foreign) == foreign
+
+
+async def test_an_answer_like_the_selection_is_no_edit() -> None:
+    async with lsp.session({"text": CODE[:-1]}) as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        assert await client.request("codeAction/resolve", offered) == offered
+        assert (await client.expect("window/showMessage"))["type"] == 3
+        assert await client.request("workspace/executeCommand", rewrite_call(WHOLE)) is None
+        await client.expect("window/showMessage")
+
+
+@pytest.mark.parametrize("stop", ["budget", "deadline"])
+async def test_an_answer_cut_off_is_not_applied(stop: str) -> None:
+    async with lsp.session({"text": "def area(w", "stop": stop}) as client:
+        client.open(CODE)
+        assert await client.request("workspace/executeCommand", rewrite_call(WHOLE)) is None
+        assert "cut off" in (await client.expect("window/showMessage"))["message"]
+
+
+async def test_no_engine_no_edit_and_one_message() -> None:
+    async with lsp.session(state="loading") as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        for _ in range(3):
+            assert await client.request("codeAction/resolve", offered) == offered
+        told = client.claim_all("window/logMessage") + client.claim_all("window/showMessage")
+        assert len(told) == 1
+
+
+async def test_the_command_returns_a_versioned_edit() -> None:
+    async with lsp.session({"text": "sum((a, b))"}) as client:
+        client.open("k = 1\ntotal = a + b * c\nm = 2\n", version=3)
+        call = rewrite_call(lsp.area((1, 8), (1, 13)), "use sum", version=3)
+        edit = await client.request("workspace/executeCommand", call)
+        assert apply("k = 1\ntotal = a + b * c\nm = 2\n", edit) == "k = 1\ntotal = sum((a, b)) * c\nm = 2\n"
+        assert edit["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 3}
+
+
+async def test_a_document_with_carriage_returns_keeps_them() -> None:
+    async with lsp.session({"text": "x = 1\ny = 2\nz = 3"}) as client:
+        client.open("x = 1\r\nz = 3\r\n")
+        edit = await client.request("workspace/executeCommand", rewrite_call(lsp.area((0, 0), (1, 5)), "add y"))
+        (request,) = (await client.engine())["requests"]
+        assert request["selection"] == "x = 1\nz = 3"
+        new = [item["newText"] for item in edit["documentChanges"][0]["edits"]]
+        assert new == ["y = 2\r\n"]
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        None,
+        "text",
+        {},
+        {"uri": URI, "range": WHOLE},
+        {"uri": URI, "range": WHOLE, "instruction": " "},
+        {"uri": URI, "range": "all", "instruction": "tidy"},
+        {"uri": URI, "range": lsp.area((0, 0), (0, 0)), "instruction": "tidy"},
+        {"uri": "file:///never.py", "range": WHOLE, "instruction": "tidy"},
+        {"uri": URI, "range": WHOLE, "instruction": "tidy", "version": "1"},
+    ],
+)
+async def test_a_rewrite_that_makes_no_sense_is_refused(argument: Any) -> None:
+    async with lsp.session() as client:
+        client.open(CODE)
+        call = {"command": "lacuna.rewrite", "arguments": [] if argument is None else [argument]}
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.request("workspace/executeCommand", call)
+        assert fault.value.code == INVALID_PARAMS
+
+
+async def test_an_unknown_command_is_refused() -> None:
+    async with lsp.session() as client:
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.request("workspace/executeCommand", {"command": "lacuna.nothing"})
+        assert fault.value.code == INVALID_PARAMS
+
+
+async def test_status_tells_of_the_last_results() -> None:
+    async with lsp.session({"text": "a"}) as client:
+        client.open("total = ")
+        await client.inline(0, 8)
+        status = await client.request("workspace/executeCommand", {"command": "lacuna.status"})
+        assert status["state"] == "ready"
+        assert status["facts"]["model"] == "scripted"
+        assert status["report"]["jobs_done"] == 1
+        (last,) = status["last"]
+        assert last["kind"] == "inline"
+        assert (last["stats"]["passes"], last["stats"]["tokens"], last["stats"]["route"]) == (3, 7, "causal")
+
+
+async def test_a_menu_entry_replaces_the_word_and_sorts_last() -> None:
+    async with lsp.session({"text": "int('hi')"}) as client:
+        client.open("pr")
+        menu = await client.request("textDocument/completion", lsp.place(URI, 0, 2))
+        assert menu["isIncomplete"] is True
+        (item,) = menu["items"]
+        assert item["filterText"].startswith("pr")
+        assert item["textEdit"] == {"range": lsp.area((0, 0), (0, 2)), "newText": "print('hi')"}
+        assert item["insertTextMode"] == 1
+        assert item["sortText"] > "zzz"
+        assert (await client.engine())["requests"][0]["max_lines"] == 1
+
+
+async def test_a_client_without_the_modes_is_told_none() -> None:
+    async with lsp.session({"text": "int('hi')"}, capabilities={}) as client:
+        client.open("pr")
+        menu = await client.request("textDocument/completion", lsp.place(URI, 0, 2))
+        assert "insertTextMode" not in menu["items"][0]
+
+
+async def test_settings_are_pulled_where_the_editor_can_be_asked() -> None:
+    section: dict[str, Any] = {"inlineCompletion": {"maxTokens": 11}}
+    capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
+    asked: list[Any] = []
+
+    def configuration(params: Any) -> list[Any]:
+        asked.append(params)
+        return [section]
+
+    answers = {"workspace/configuration": configuration}
+    async with lsp.session({"text": "a"}, capabilities=capabilities, answers=answers) as client:
+        client.open("total = ")
+        section["inlineCompletion"] = {"maxTokens": 23}
+        client.notify("workspace/didChangeConfiguration", {"settings": None})
+        while len(asked) < 2:
+            await client.inline(0, 8)
+        await client.inline(0, 8)
+        assert (await client.engine())["requests"][-1]["max_tokens"] == 23
+        assert asked[0] == {"items": [{"section": "lacuna"}]}
+
+
+async def test_an_editor_that_refuses_keeps_the_settings() -> None:
+    capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
+    answers = {"workspace/configuration": lambda params: [None]}
+    options = {"inlineCompletion": {"maxTokens": 11}}
+    async with lsp.session({"text": "a"}, capabilities=capabilities, answers=answers, options=options) as client:
+        client.open("total = ")
+        await client.inline(0, 8)
+        assert (await client.engine())["requests"][-1]["max_tokens"] == 11
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+async def test_pushed_settings_count_for_the_next_request(wrapped: bool) -> None:
+    async with lsp.session({"text": "a"}) as client:
+        client.open("total = ")
+        pushed: dict[str, Any] = {"inlineCompletion": {"deadlineMs": 1234, "nonsense": 1}}
+        client.notify("workspace/didChangeConfiguration", {"settings": {"lacuna": pushed} if wrapped else pushed})
+        await client.inline(0, 8)
+        assert (await client.engine())["requests"][-1]["deadline_ms"] == 1234
+        warning = await client.expect("window/logMessage")
+        assert warning["type"] == 2
+        assert "inlineCompletion.nonsense" in warning["message"]
+
+
+async def test_changes_of_the_configuration_are_registered_for() -> None:
+    capabilities = lsp.VSCODE | {"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}}
+    registered: list[Any] = []
+    answers = {"client/registerCapability": registered.append}
+    async with lsp.session(capabilities=capabilities, answers=answers) as client:
+        while not registered:
+            await client.inline(0, 0)
+        (registration,) = registered[0]["registrations"]
+        assert registration["method"] == "workspace/didChangeConfiguration"
+
+
+async def test_languages_and_files_can_be_turned_off() -> None:
+    options = {"disabledLanguages": ["plaintext"], "disabledFiles": ["*.md"]}
+    async with lsp.session({"text": "a"}, options=options) as client:
+        client.open("Dear ", "file:///w/letter.txt", "plaintext")
+        client.open("# Title", "file:///w/notes.md", "markdown")
+        assert await client.inline(0, 5, "file:///w/letter.txt") is None
+        assert await client.inline(0, 7, "file:///w/notes.md") is None
+        assert (await client.engine())["requests"] == []
+
+
+async def test_comments_can_be_left_out() -> None:
+    options = {"inlineCompletion": {"inComments": False}}
+    async with lsp.session({"text": "a"}, options=options) as client:
+        client.open('# todo \ns = "abc"\nx = 1  # c\ny = ')
+        assert await client.inline(0, 7) is None
+        assert await client.inline(1, 8) is None
+        assert await client.inline(3, 4) is not None
