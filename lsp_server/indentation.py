@@ -23,15 +23,20 @@ _OPENING_WORD = re.compile(
     r"(?:local\s+)?(?:function|def|class|module|if|elsif|elseif|unless|while|until|for|case|when|begin|else)\b"
 )
 _OPENING_WORD_LAST = re.compile(r"(?:\b(?:then|do|begin|repeat)|\bdo\s*\|[\w, ]*\||\bfunction\s*\([^()]*\))$")
+_CLOSES_NAMED = re.compile(r"[ \t]*(?:end\b|</([\w.:-]*))")
+_OPENS_TAG = re.compile(r"[ \t]*<([A-Za-z][\w.:-]*)")
 _CLOSING_WORD = re.compile(r"(?:end|else|elsif|elseif|elif|except|finally|rescue|ensure|when|case|default)\b")
+
+
+_Holders = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A line of the engine's. `opener` is the line whose bracket holds this one, -1 for none in the text.
 
-    closes: it starts by closing that bracket (or, with `opener` -1, one from outside the text).
-    free: the bracket is followed by text on its own line, so continuation lines align as they like.
+    closes: it starts by closing that bracket, tag or block (or, with `opener` -1, one from outside the text).
+    aligned: how far behind its line's indentation the open bracket's content starts, if content follows it there.
     """
 
     column: int
@@ -39,7 +44,7 @@ class _Line:
     in_string: bool
     closes: bool
     opener: int
-    free: bool
+    aligned: int | None
     after_blank: bool
 
 
@@ -100,7 +105,7 @@ def fitted(lines: Sequence[str], *, head: str, origin: str, unit: str, language:
     """
     if len(lines) < 2:
         return list(lines)
-    their_unit = unit_of(["", *lines[1:]], unit if unit != "\t" else "    ")
+    their_unit = unit_of([origin + lines[0], *lines[1:]], unit if unit != "\t" else "    ")
     theirs = len(unit if unit != "\t" else "    ") if their_unit == "\t" else len(their_unit)
     style = _Style(unit, theirs, language)
     read = _read([head + lines[0], *lines[1:]], style)
@@ -129,39 +134,68 @@ def opens_block(line: str, language: Language) -> bool:
 
 
 def _read(lines: Sequence[str], style: _Style) -> list[_Line]:
-    """The lines with what the brackets and strings of the text say about each."""
-    stacks, holders = _line_states(lines, style.language)
+    """The lines with what the brackets, blocks and strings of the text say about each."""
+    states = _line_states(lines, style.language)
+    blocks = _block_openers(lines, style.language)
     read = []
     for number, line in enumerate(lines):
-        stack, held = stacks[number], holders[number]
+        stack, holders = states[number]
         text = line.strip(" \t") if number else line
-        opener = held[-1] if held else -1
+        opener, aligned = _held_by(lines, stack, holders, style)
         read.append(
             _Line(
                 column=width_of(blanks_of(line), style.tab_width),
                 text=text,
                 in_string=lexing.is_string(stack, style.language),
-                closes=text.startswith((")", "]", "}")),
-                opener=opener,
-                free=bool(stack) and not lexing.code_of_line(lines[opener], style.language).endswith(stack[-1]),
+                closes=number in blocks or text.startswith((")", "]", "}")),
+                opener=blocks.get(number, opener),
+                aligned=aligned,
                 after_blank=number > 0 and not lines[number - 1].strip(),
             )
         )
     return read
 
 
-def _line_states(lines: Sequence[str], language: Language) -> tuple[list[lexing.Stack], list[tuple[int, ...]]]:
-    """For the start of every line: what is open, and on which lines it was opened."""
+def _held_by(lines: Sequence[str], stack: lexing.Stack, holders: _Holders, style: _Style) -> tuple[int, int | None]:
+    """The line whose bracket is open, and where its content starts if the bracket is not the line's last word."""
+    if not stack or not holders:
+        return -1, None
+    number, behind = holders[-1]
+    line = lines[number]
+    if lexing.code_of_line(line, style.language).endswith(stack[-1]):
+        return number, None
+    return number, behind - len(blanks_of(line))
+
+
+def _line_states(lines: Sequence[str], language: Language) -> list[tuple[lexing.Stack, _Holders]]:
+    """For the start of every line: what is open, and the line and column behind each opener."""
     stack: lexing.Stack = ()
-    holders: tuple[int, ...] = ()
-    stacks, held = [], []
+    holders: _Holders = ()
+    states = []
     for number, line in enumerate(lines):
-        stacks.append(stack)
-        held.append(holders)
+        states.append((stack, holders))
         for event in lexing.scan(line + "\n", language, stack):
             stack = event.after
-            holders = (*holders[: len(stack)], *[number] * (len(stack) - len(holders)))
-    return stacks, held
+            holders = (*holders[: len(stack)], *[(number, event.end)] * (len(stack) - len(holders)))
+    return states
+
+
+def _block_openers(lines: Sequence[str], language: Language) -> dict[int, int]:
+    """For each line that closes a tag or starts with `end`: the line that opened it, -1 if none did."""
+    opened: list[tuple[str, int]] = []
+    found = {}
+    for number, line in enumerate(lines):
+        closed = _CLOSES_NAMED.match(line)
+        if closed:
+            name = closed.group(1) or ""
+            depth = next((d for d in range(len(opened) - 1, -1, -1) if opened[d][0] == name), -1)
+            found[number] = opened[depth][1] if depth >= 0 else -1
+            opened = opened[: max(depth, 0)]
+        elif (tag := _OPENS_TAG.match(line)) and f"</{tag.group(1)}" not in line and "/>" not in line:
+            opened.append((tag.group(1), number))
+        elif language.ends and opens_block(line, language) and not _CLOSING_WORD.match(line.lstrip()):
+            opened.append(("", number))
+    return found if language.ends else {number: at for number, at in found.items() if "</" in lines[number]}
 
 
 def _reads_relative(read: list[_Line], absolute: list[int], relative: list[int], style: _Style) -> bool:
@@ -169,6 +203,8 @@ def _reads_relative(read: list[_Line], absolute: list[int], relative: list[int],
     if costs[0] != costs[1]:
         return costs[1] < costs[0]
     below = [line for line, column in zip(read, absolute, strict=True) if line.text and column < absolute[0]]
+    if below and below[0].in_string:
+        return read[0].text.lstrip().startswith(tuple(quote.open for quote in style.language.quotes))
     return bool(below) and not below[0].after_blank
 
 
@@ -187,16 +223,17 @@ def _line_cost(read: list[_Line], columns: list[int], previous: int, number: int
     line, column, before = read[number], columns[number], columns[previous]
     if column < 0:
         return 2
-    if line.closes and line.opener >= 0:
-        return 0 if column == columns[line.opener] else 2
-    if line.free:
-        return 2 if column <= columns[line.opener] else 0
+    if line.closes:
+        is_placed = column == columns[line.opener] if line.opener >= 0 else column < max(columns[0], 1)
+        return 0 if is_placed else 2
+    if line.aligned is not None:
+        return 0 if column == columns[line.opener] + line.aligned else 1 + (column <= columns[line.opener])
     if opens_block(read[previous].text, style.language) and not _CLOSING_WORD.match(line.text):
-        return _cost_behind_opener(line, column - before, style)
+        return _cost_behind_opener(column - before, style)
     if column > before:
         is_continued = _IS_CONTINUED.search(lexing.code_of_line(read[previous].text, style.language))
         return 0 if _CONTINUES.match(line.text) or (is_continued and line.opener >= 0) else 2
-    leaves_scope = column < columns[0] and not (line.closes or line.after_blank or _is_sibling(line))
+    leaves_scope = column < columns[0] and not (line.after_blank or _is_sibling(line))
     is_unreachable = column == before and bool(_LEAVES.match(read[previous].text.lstrip()))
     return int(leaves_scope) + int(is_unreachable and not _is_sibling(line))
 
@@ -206,9 +243,9 @@ def _is_sibling(line: _Line) -> bool:
     return bool(_CLOSING_WORD.match(line.text))
 
 
-def _cost_behind_opener(line: _Line, step: int, style: _Style) -> int:
+def _cost_behind_opener(step: int, style: _Style) -> int:
     if step <= 0:
-        return 0 if line.closes else 2
+        return 2
     return 0 if step == style.tab_width else 1
 
 

@@ -15,8 +15,8 @@ _TELLING_START_CHARS = 4
 def without_following(lines: list[str], place: Surroundings) -> list[str]:
     """`lines` up to where they become a copy, indentation included, of the lines below the cursor.
 
-    A copy that lasts to the end of the text always counts; one after which the text goes its own way must hold
-    enough letters to be no accident; brackets count when they close what the text has not opened.
+    A copy that lasts to the end of the text, or starts with it, counts; another after which the text goes its own
+    way must hold enough letters to be no accident; brackets count when they close what the text has not opened.
     """
     below = [line.rstrip() for line in place.lines_after if line.strip()]
     full = [place.head + lines[0], *lines[1:]] if lines else []
@@ -34,7 +34,7 @@ def _is_copy(full: list[str], number: int, below: list[str], place: Surroundings
     letters = sum(each.isalnum() for line in ours[:same] for each in line)
     if same and not letters:
         return _closes_outer(full, number, place)
-    if same == len(ours):
+    if same == len(ours) or (same and not any(line.strip() for line in full[:number])):
         return True
     if same == len(ours) - 1 and same < len(below) and below[same].startswith(ours[same]):
         # The budget ended inside the copy's last line.

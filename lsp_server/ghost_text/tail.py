@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from lsp_server import lexing
 from lsp_server.ghost_text.surroundings import Surroundings
+from lsp_server.languages import Language
 
 _CLOSING_TAGS = re.compile(r"(?:</[\w.:-]*>)+$")
+_CLOSERS_ONLY = re.compile(r"[\s)\]}\"'`]*[)\]}\"'`][;,]?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,25 @@ class Joint:
     consumed: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Seam:
+    """The line's rest as far as it still stands: `open` is what is open in front of it, down to `floor` closed below.
+
+    `floor` counts the openers that the text behind the cursor closes; those above it are the engine's to close.
+    """
+
+    rest: str
+    open: lexing.Stack
+    floor: int
+    language: Language
+
+
 def join_tail(text: str, place: Surroundings) -> Joint | None:
-    """`text` joined to the line's rest, or None when nothing is left or something would be left open in its middle."""
-    joint = _balanced(_without_overlap(text, place.tail, place), place)
+    """`text` joined to the line's rest, or None if nothing is left or something would be left open in its middle."""
+    stack = lexing.without_line_comment(place.stack, place.language)
+    in_comment = place.stack[len(stack) :]
+    seam = _Seam(place.tail, stack, len(stack) - _missing(stack, place), place.language)
+    joint = Joint(_without_overlap(text, seam), 0) if in_comment else _joined(text, seam)
     rest = place.tail[joint.consumed :]
     joined = Joint(_trimmed(joint.text, rest), joint.consumed)
     if not joined.text.strip() or _leaves_open(joined.text, rest, place):
@@ -40,19 +58,67 @@ def _trimmed(text: str, rest: str) -> str:
     return text.rstrip() if rest[0].isspace() else text.rstrip("\n")
 
 
-def _without_overlap(text: str, tail: str, place: Surroundings) -> str:
+def _joined(text: str, seam: _Seam) -> Joint:
+    """`text` without what the rest says too, and closing no more than the document lacks.
+
+    What it closes beyond that is cut with all that follows, unless the rest starts with that closer and the text
+    has more to say behind it: then the closer is taken over, and the question is asked again behind it.
+    """
+    text = _without_overlap(text, seam)
+    excess = _first_excess(text, seam)
+    if excess is None:
+        return Joint(text, 0)
+    cut = Joint(text[: excess.start], 0)
+    opener = seam.open[_common(seam.open, excess.after)]
+    blanks = len(seam.rest) - len(seam.rest.lstrip())
+    closer = lexing.closer_of(opener, seam.language)
+    if not closer or not seam.rest.startswith(closer, blanks):
+        return cut
+    beyond = _Seam(seam.rest[blanks + len(closer) :], excess.after, min(seam.floor, len(excess.after)), seam.language)
+    more = _joined(text[excess.end :], beyond)
+    if _says_nothing(more.text, beyond):
+        return cut
+    return Joint(text[: excess.end] + more.text, blanks + len(closer) + more.consumed)
+
+
+def _says_nothing(text: str, beyond: _Seam) -> bool:
+    """True for text that is blank, starts what the rest says, or comments in front of a rest."""
+    said, rest = "".join(text.split()), "".join(beyond.rest.split())
+    is_comment = lexing.is_line_comment(lexing.stack_after(text, beyond.language, beyond.open), beyond.language)
+    return rest.startswith(said) or (bool(rest) and is_comment)
+
+
+def _first_excess(text: str, seam: _Seam) -> lexing.Event | None:
+    """The first closer of what the document closes itself and `text` does not open again."""
+    events = list(lexing.scan(text, seam.language, seam.open))
+    levels = [_common(seam.open, event.after) for event in events]
+    if not levels or levels[-1] >= seam.floor:
+        return None
+    return events[max((number for number, level in enumerate(levels) if level >= seam.floor), default=-1) + 1]
+
+
+def _without_overlap(text: str, seam: _Seam) -> str:
     """`text` without a copy of the line's rest at its end."""
-    rest, said = tail.strip(), text.rstrip()
+    rest, said = seam.rest.strip(), text.rstrip()
     if not rest:
         return text
     if said.endswith(rest) and (len(rest) > 1 or not rest.isalnum()):
         shorter = said[: len(said) - len(rest)]
-        if _distance(shorter, place) <= _distance(said, place):
+        gained = _faults(said, seam) - _faults(shorter, seam)
+        # A copy of nothing but closers is one only if they are too many.
+        if gained > 0 or (gained == 0 and not _CLOSERS_ONLY.match(rest)):
             return shorter
     tags = _CLOSING_TAGS.search(said)
     if tags and rest.startswith(tags.group()):
         return said[: tags.start()]
-    return text[: len(text) - _glued(text, tail)]
+    return text[: len(text) - _glued(text, seam.rest)]
+
+
+def _faults(text: str, seam: _Seam) -> int:
+    """How many openers `text` closes that are the document's to close, or leaves open itself."""
+    after = lexing.stack_after(text, seam.language, seam.open)
+    common = _common(seam.open, after)
+    return max(0, seam.floor - common) + len(after) - common
 
 
 def _glued(text: str, tail: str) -> int:
@@ -67,59 +133,11 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _distance(text: str, place: Surroundings) -> int:
-    """How many brackets and strings `text` closes of the document's or leaves open itself."""
-    after = lexing.stack_after(text, place.language, place.stack)
-    common = _common(place.stack, after)
-    return len(place.stack) + len(after) - 2 * common
-
-
 def _common(left: lexing.Stack, right: lexing.Stack) -> int:
     same = 0
     while same < min(len(left), len(right)) and left[same] == right[same]:
         same += 1
     return same
-
-
-def _balanced(text: str, place: Surroundings) -> Joint:
-    """`text` closing no more than the document lacks.
-
-    What it closes beyond that is cut, together with what follows; where the line's rest starts with those closers
-    and the text has more to say behind them, it takes their place instead.
-    """
-    stack = lexing.without_line_comment(place.stack, place.language)
-    floor = len(stack) - _missing(stack, place)
-    events = list(lexing.scan(text, place.language, place.stack))
-    levels = [min(_common(stack, event.after), floor) for event in events]
-    if not levels or levels[-1] == floor:
-        return Joint(text, 0)
-    last_whole = max((number for number, level in enumerate(levels) if level == floor), default=-1)
-    cut = events[last_whole + 1].start
-    consumed = _closers_length(stack[levels[-1] : floor], place)
-    said = "".join(text[cut:].split())
-    if consumed and not "".join(place.tail.split()).startswith(said):
-        return _replacing(text, consumed, place) or Joint(text[:cut], 0)
-    return Joint(text[:cut], 0)
-
-
-def _replacing(text: str, consumed: int, place: Surroundings) -> Joint | None:
-    """`text` in the place of the closers it repeats, unless it would push a comment in front of the rest."""
-    rest = place.tail[consumed:]
-    shorter = _without_overlap(text, rest, place) if rest.strip() else text
-    is_comment = lexing.is_line_comment(lexing.stack_after(shorter, place.language, place.stack), place.language)
-    return None if rest.strip() and is_comment else Joint(shorter, consumed)
-
-
-def _closers_length(openers: lexing.Stack, place: Surroundings) -> int:
-    """How far into the line's rest the closers of `openers` reach, 0 if they do not all stand there."""
-    reached = 0
-    for opener in reversed(openers):
-        rest = place.tail[reached:]
-        closer = lexing.closer_of(opener, place.language)
-        if not closer or not rest.lstrip().startswith(closer):
-            return 0
-        reached += len(rest) - len(rest.lstrip()) + len(closer)
-    return reached
 
 
 def _missing(stack: lexing.Stack, place: Surroundings) -> int:
