@@ -48,12 +48,13 @@ class _Selection:
     @property
     def lead(self) -> str:
         """What stands before the core: blank lines and the first line's indentation."""
-        return self.text[: len(self.text) - len(self.text.lstrip())]
+        blanks = self.text.lstrip() if self.core else self.text[len(self.text.rstrip("\n")) :]
+        return self.text[: len(self.text) - len(blanks)]
 
     @property
     def trail(self) -> str:
         """What stands behind the core."""
-        return self.text[len(self.text.rstrip()) :]
+        return self.text[len(self.text.rstrip() if self.core else self.lead) :]
 
     @property
     def unit(self) -> str:

@@ -1,0 +1,69 @@
+"""Rewrites beyond the golden cases: they never fail, keep the selection's ends, and stay inside it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lsp_server.document import for_model
+from lsp_server.fences import code_in
+from lsp_server.rewrite_text import clean_rewrite
+
+_PIECES = [
+    "x = 1",
+    "🙂",
+    "(",
+    ")",
+    "{",
+    "}",
+    "\n",
+    "\r\n",
+    "    ",
+    "\t",
+    "```",
+    "```python",
+    "~~~",
+    "Sure:",
+    "def f():",
+]
+_PIECES += ["return 1", " ", '"""', "<|im_end|>", "if a:", "`"]
+_TEXTS = st.lists(st.sampled_from(_PIECES), max_size=25).map("".join)
+_LANGUAGES = st.sampled_from(["python", "javascript", "go", "markdown", "html", "unheard-of"])
+
+
+@given(_TEXTS, _TEXTS, _TEXTS, _TEXTS, _LANGUAGES)
+def test_whatever_is_said_the_ends_of_the_selection_stay(
+    said: str, before: str, selection: str, after: str, language: str
+) -> None:
+    found = clean_rewrite(said, before, selection, after, language)
+    if found is None:
+        return
+    chosen = for_model(selection)
+    assert found.strip()
+    assert found != chosen
+    assert "\r" not in found
+    assert "<|im_end|>" not in found
+    if chosen.strip():
+        assert found.endswith("\n") == chosen.endswith("\n")
+
+
+def test_an_answer_that_is_cut_off_in_its_fence_is_still_code() -> None:
+    assert clean_rewrite("Here:\n```python\nx = 2\ny = 3", "", "x = 1\n", "", "python") == "x = 2\ny = 3\n"
+
+
+def test_tildes_fence_too_and_hold_backticks() -> None:
+    said = "~~~~\n```\nx\n```\n~~~~"
+    assert code_in(said, "", "y", "", "unheard-of") == "```\nx\n```"
+
+
+def test_a_selection_of_blank_lines_takes_what_is_said() -> None:
+    assert clean_rewrite("x = 1", "def f():\n", "    \n", "", "python") == "    x = 1\n"
+
+
+def test_an_empty_selection_takes_what_is_said() -> None:
+    assert clean_rewrite("x = 1\ny = 2", "def f():\n    ", "", "\n", "python") == "x = 1\n    y = 2"
+
+
+def test_a_first_sentence_that_is_code_stays() -> None:
+    said = "class Here:\n    x = 1"
+    assert clean_rewrite(said, "", "class A:\n    x = 1", "\n", "python") == said
