@@ -7,6 +7,7 @@ download in a thread cannot, and its files tell how far it is.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import threading
 import time
@@ -113,12 +114,12 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
 
 
 def bytes_below(folder: Path) -> int:
-    """Bytes of all regular files below `folder`; files that vanish while counting count nothing."""
+    """Bytes of all files below `folder`; what another process removes during the count counts nothing."""
     total = 0
-    for path in folder.rglob("*") if folder.is_dir() else ():
-        with contextlib.suppress(OSError):
-            if path.is_file() and not path.is_symlink():
-                total += path.stat().st_size
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(parent, name).lstat().st_size
     return total
 
 

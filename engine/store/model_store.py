@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from engine.paths import Paths
 from engine.protocol.errors import EngineError
 from engine.store.added import read_added, write_added
+from engine.store.child_process import bytes_below
 from engine.store.formats import Weights, inspect
 from engine.store.hub import HubSource
 from engine.store.integrity import sha256_of
@@ -249,7 +250,7 @@ def _content_id(entry: Entry) -> str:
 
 def _delete(path: Path) -> int:
     """Delete a folder or file; the bytes it held. A path that is not there holds none."""
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) if path.is_dir() else 0
+    size = bytes_below(path)
     if path.is_dir():
         shutil.rmtree(path)
     return size

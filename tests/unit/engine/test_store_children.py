@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.store.child_process import Watched, failure_in, run_watched
+from engine.store.child_process import Watched, bytes_below, failure_in, run_watched
 from engine.store.progress import Cause, PullInterruptedError, SourceError, SpeedMeter
 
 GROWING = (
@@ -82,6 +83,25 @@ def test_a_child_that_fails_says_why(tmp_path: Path) -> None:
 )
 def test_complaints_are_understood(log: str, cause: Cause) -> None:
     assert failure_in(log).cause == cause
+
+
+def test_counting_survives_what_vanishes_meanwhile(tmp_path: Path) -> None:
+    """Another process tidies up while this one counts: no error, and what stays is counted."""
+    (tmp_path / "stays").write_bytes(b"12345")
+    done = threading.Event()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            (tmp_path / "a" / "b").mkdir(parents=True)
+            (tmp_path / "a" / "b" / "empty").touch()
+            shutil.rmtree(tmp_path / "a")
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(come_and_go)
+        counts = {bytes_below(tmp_path) for _ in range(500)}
+        done.set()
+        coming.result(10)
+    assert counts == {5}
 
 
 def test_speed_is_that_of_the_last_seconds() -> None:
