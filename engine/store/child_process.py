@@ -93,12 +93,18 @@ def _watch(
     while child.poll() is None:
         if cancel.wait(POLL_S):
             raise PullInterruptedError
-        now_written = max(bytes_below(folder) for folder in job.growing)
+        now_written = _written(job)
         if now_written != written:
             written, since = now_written, clock()
             report(written)
         elif clock() - since > stall_s:
             raise SourceError("no_network", f"nothing arrived for {stall_s:.0f} s")
+    report(_written(job))
+
+
+def _written(job: Watched) -> int:
+    """Bytes in the fullest of the growing folders: a file on its way from one to the other counts once."""
+    return max(bytes_below(folder) for folder in job.growing)
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
