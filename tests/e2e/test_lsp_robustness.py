@@ -186,7 +186,7 @@ async def test_the_end_of_stdin_inside_a_message_ends_the_server() -> None:
 async def test_the_death_of_the_editor_ends_the_server() -> None:
     editor = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     async with lsp.connection(process=True) as client:
-        params = {"processId": editor.pid, "rootUri": None, "capabilities": {}}
+        params: dict[str, Any] = {"processId": editor.pid, "rootUri": None, "capabilities": {}}
         await client.request("initialize", params)
         editor.kill()
         editor.communicate()
@@ -281,7 +281,7 @@ async def test_tcp_serves_one_editor_on_loopback() -> None:
     assert process.stderr is not None
     host, _, port = (await process.stderr.readline()).decode().strip().rpartition(" ")[2].rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    params = {"processId": os.getpid(), "rootUri": None, "capabilities": {}}
+    params: dict[str, Any] = {"processId": os.getpid(), "rootUri": None, "capabilities": {}}
     writer.write(lsp.frame({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
     answer = await lsp.read_frame(reader)
     assert answer is not None

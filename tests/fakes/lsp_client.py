@@ -7,21 +7,33 @@ that the test did not claim. `async with session(...)` does the handshake, the s
 from __future__ import annotations
 
 import asyncio
-import io
 import json
-import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 
-from lsp_server.server import LacunaServer
-from lsp_server.transport import serve
+from tests.fakes.lsp_link import Link, LocalLink, ProcessLink
+from tests.fakes.lsp_messages import area, change, frame, note, place, read_frame
 from tests.fakes.scripted_server import scripted_server
 
+__all__ = [
+    "VSCODE",
+    "LspClient",
+    "ResponseFault",
+    "area",
+    "change",
+    "connection",
+    "frame",
+    "initialize",
+    "note",
+    "place",
+    "read_frame",
+    "session",
+]
+
 PATIENCE_S = 20.0
-LOGGERS = ("lsp_server", "pygls")
 
 # What VS Code says of itself, as far as this server looks at it (vscode-languageclient 10.1).
 VSCODE: dict[str, Any] = {
@@ -46,97 +58,6 @@ class ResponseFault(Exception):  # noqa: N818 (named as LSP names it)
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
-
-
-class Link(Protocol):
-    """A running server: bytes to it, bytes from it, and its end."""
-
-    received: asyncio.StreamReader
-
-    def send(self, data: bytes) -> None: ...
-
-    def end_input(self) -> None:
-        """Close the server's input, as an editor that died does."""
-        ...
-
-    def kill(self) -> None: ...
-
-    async def wait(self) -> int:
-        """The exit code."""
-        ...
-
-    async def log(self) -> bytes:
-        """Everything the server logged, once it has ended."""
-        ...
-
-
-class ProcessLink:
-    """A server process and its pipes."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self.process = process
-        self.received = process.stdout
-        self._log = asyncio.create_task(process.stderr.read())
-
-    def send(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-
-    def end_input(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-
-    def kill(self) -> None:
-        if self.process.returncode is None:
-            self.process.kill()
-
-    async def wait(self) -> int:
-        return await self.process.wait()
-
-    async def log(self) -> bytes:
-        return await self._log
-
-
-class LocalLink:
-    """A server on this very loop: the same bytes, without a process. Its log is what its loggers emit at WARNING."""
-
-    def __init__(self, server: LacunaServer) -> None:
-        self.received = asyncio.StreamReader(limit=1 << 26)
-        self._to_server = asyncio.StreamReader(limit=1 << 16)
-        self._captured = io.StringIO()
-        self._handler = logging.StreamHandler(self._captured)
-        self._handler.setLevel(logging.WARNING)
-        for name in LOGGERS:
-            logging.getLogger(name).addHandler(self._handler)
-        self._serving = asyncio.create_task(serve(server, self._to_server, self))
-        self._serving.add_done_callback(lambda _task: self.received.feed_eof())
-
-    def write(self, data: bytes) -> None:
-        """What the server sends."""
-        self.received.feed_data(data)
-
-    def close(self) -> None:
-        """The server never closes its writer itself."""
-
-    def send(self, data: bytes) -> None:
-        self._to_server.feed_data(data)
-
-    def end_input(self) -> None:
-        self._to_server.feed_eof()
-
-    def kill(self) -> None:
-        self._serving.cancel()
-
-    async def wait(self) -> int:
-        await asyncio.wait({self._serving})
-        for name in LOGGERS:
-            logging.getLogger(name).removeHandler(self._handler)
-        return -1 if self._serving.cancelled() else self._serving.result()
-
-    async def log(self) -> bytes:
-        return self._captured.getvalue().encode()
 
 
 class LspClient:
@@ -298,51 +219,6 @@ class LspClient:
         assert not self.unclaimed, f"messages nobody claimed: {self.unclaimed}"
 
 
-def frame(message: dict[str, Any]) -> bytes:
-    body = json.dumps(message).encode()
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-def note(method: str, params: Any = None) -> dict[str, Any]:
-    """A notification message."""
-    return {"jsonrpc": "2.0", "method": method, "params": params}
-
-
-def place(uri: str, line: int, character: int) -> dict[str, Any]:
-    return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
-
-
-def area(start: tuple[int, int], end: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "start": {"line": start[0], "character": start[1]},
-        "end": {"line": end[0], "character": end[1]},
-    }
-
-
-def change(version: int, text: str, span: dict[str, Any] | None = None, uri: str = "file:///w/a.py") -> dict[str, Any]:
-    """A didChange message."""
-    event = {"text": text} if span is None else {"text": text, "range": span}
-    return note(
-        "textDocument/didChange",
-        {"textDocument": {"uri": uri, "version": version}, "contentChanges": [event]},
-    )
-
-
-async def read_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The next message, None at the end of the stream. Raises ValueError for a frame that is not one."""
-    length = 0
-    while (line := await stream.readline()) not in (b"\r\n", b""):
-        name, _, value = line.decode("ascii").partition(":")
-        if name.lower() == "content-length":
-            length = int(value)
-    if not length:
-        return None
-    message = json.loads(await stream.readexactly(length))
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise ValueError(f"not a JSON-RPC message: {message!r}")
-    return message
-
-
 async def _start_process(script: dict[str, Any]) -> Link:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.fakes.scripted_server", json.dumps(script)),
@@ -377,12 +253,12 @@ async def session(
     *replies: dict[str, Any],
     capabilities: dict[str, Any] | None = None,
     options: Any = None,
-    answers: dict[str, Callable[[Any], Any]] | None = None,
+    answers: Mapping[str, Callable[[Any], Any]] | None = None,
     **script: Any,
 ) -> AsyncIterator[LspClient]:
     """An initialized session with a scripted server; ends with shutdown, exit code 0 and every check."""
     async with connection(*replies, **script) as client:
-        client.answers = answers or {}
+        client.answers = dict(answers or {})
         await initialize(client, VSCODE if capabilities is None else capabilities, options)
         client.notify("initialized", {})
         yield client

@@ -1,0 +1,64 @@
+"""The client's nested capabilities become booleans."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from lsprotocol import converters, types
+
+from lsp_server.capabilities import Capabilities, resolve
+
+
+def resolved(raw: dict[str, Any]) -> Capabilities:
+    return resolve(converters.get_converter().structure(raw, types.ClientCapabilities))
+
+
+def test_a_client_that_says_nothing_can_nothing() -> None:
+    assert resolved({}) == Capabilities()
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        (
+            {"textDocument": {"codeAction": {"dataSupport": True, "resolveSupport": {"properties": ["edit"]}}}},
+            "resolves_edits",
+        ),
+        ({"textDocument": {"codeAction": {"tagSupport": {"valueSet": [1]}}}}, "tags_actions"),
+        ({"workspace": {"workspaceEdit": {"documentChanges": True}}}, "versioned_edits"),
+        (
+            {"textDocument": {"completion": {"completionItem": {"insertTextModeSupport": {"valueSet": [1]}}}}},
+            "text_as_is",
+        ),
+        ({"workspace": {"configuration": True}}, "pulls_configuration"),
+        ({"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}}, "watches_configuration"),
+        ({"experimental": {"lacuna": {"drafts": True}}}, "wants_drafts"),
+    ],
+)
+def test_each_boolean_has_its_source(raw: dict[str, Any], field: str) -> None:
+    assert asdict(resolved(raw)) == asdict(Capabilities()) | {field: True}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"textDocument": {"codeAction": {"dataSupport": True}}},
+        {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}},
+        {"textDocument": {"codeAction": {"dataSupport": True, "resolveSupport": {"properties": ["command"]}}}},
+        {"textDocument": {"completion": {"completionItem": {"insertTextModeSupport": {"valueSet": [2]}}}}},
+        {"workspace": {"workspaceEdit": {"documentChanges": False}}},
+        {"experimental": {"lacuna": True}},
+        {"experimental": [1]},
+        {"experimental": {"lacuna": {"drafts": "yes"}}},
+    ],
+)
+def test_half_a_capability_is_none(raw: dict[str, Any]) -> None:
+    assert resolved(raw) == Capabilities()
+
+
+@pytest.mark.parametrize("encodings", [(), ("utf-8", "utf-16"), ("utf-7",)])
+def test_encodings_keep_their_order_and_unknown_ones(encodings: tuple[str, ...]) -> None:
+    raw = {"general": {"positionEncodings": list(encodings)}}
+    assert resolved(raw).position_encodings == encodings

@@ -1,0 +1,136 @@
+"""Features on a session with a scripted engine: what does not need the wire to be seen."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from engine.protocol.messages import Draft
+from lsp_server.document import Document
+from lsp_server.drafts import DraftFeed
+from lsp_server.features.completion import word_start
+from lsp_server.features.inline_completion import inline_completion
+from lsp_server.features.sync import garbled
+from lsp_server.ghost_text import GhostText
+from lsp_server.ranges import range_of
+from lsp_server.session import Session
+from lsp_server.suggestion import inserted_text
+from tests.fakes.fake_editor import FakeClock, FakeEditor
+from tests.fakes.fake_engine import FakeEngine, Reply
+
+URI = "file:///a.py"
+
+
+def opened_session(engine: FakeEngine, text: str) -> tuple[Session, FakeEditor, FakeClock]:
+    editor, clock = FakeEditor(), FakeClock()
+    session = Session(engine, editor, clock)
+    session.open(Document.open(URI, 1, "python", text))
+    return session, editor, clock
+
+
+def ghost_params(trigger: types.InlineCompletionTriggerKind) -> types.InlineCompletionParams:
+    return types.InlineCompletionParams(
+        types.InlineCompletionContext(trigger), types.TextDocumentIdentifier(URI), types.Position(0, 8)
+    )
+
+
+AUTOMATIC = ghost_params(types.InlineCompletionTriggerKind.Automatic)
+INVOKED = ghost_params(types.InlineCompletionTriggerKind.Invoked)
+
+
+def begin(session: Session, params: types.InlineCompletionParams) -> asyncio.Future[Any]:
+    """A request as the protocol runs it: the part before the first await now, the rest as a task."""
+    work = inline_completion(session, params)
+    assert work is not None
+    return asyncio.ensure_future(work)
+
+
+@pytest.mark.asyncio
+async def test_a_burst_of_keys_asks_once_for_the_first_and_once_for_the_last() -> None:
+    engine = FakeEngine(replies=[Reply(hold=True), Reply("a + b")])
+    session, _, clock = opened_session(engine, "total = ")
+    tasks = [begin(session, AUTOMATIC)]
+    await engine.asked(1)
+    for _ in range(10):
+        clock.advance(0.01)
+        tasks.append(begin(session, AUTOMATIC))
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks[:-1])
+    assert [task.result() for task in tasks[:-1]] == [None] * 10
+    assert len(engine.requests) == 1
+    clock.advance(1)
+    assert (await tasks[-1]).items[0].insert_text == "a + b"
+    assert len(engine.requests) == 2
+
+
+@pytest.mark.asyncio
+async def test_who_asks_explicitly_is_not_kept_waiting() -> None:
+    engine = FakeEngine(replies=[Reply("a + b")])
+    session, _, _ = opened_session(engine, "total = ")
+    for _ in range(3):
+        assert (await begin(session, INVOKED)).items[0].insert_text == "a + b"
+
+
+@pytest.mark.asyncio
+async def test_a_job_that_is_over_holds_no_place() -> None:
+    session, _, _ = opened_session(FakeEngine(replies=[Reply("a")]), "total = ")
+    await begin(session, INVOKED)
+    assert session.inflight.count == 0
+
+
+def test_drafts_are_thinned_to_twenty_a_second() -> None:
+    session, editor, clock = opened_session(FakeEngine(), "total = ")
+    snapshot = session.snapshot(URI)
+    assert snapshot is not None
+    feed = DraftFeed(editor, clock, snapshot, range_of(snapshot, 8, 8))
+    for step in range(100):
+        feed(Draft("1", "a" * step, 0, step, 100))
+        clock.advance(0.01)
+    assert 18 <= len(editor.drafts) <= 20
+    assert editor.drafts[0] == {
+        "uri": URI,
+        "version": 1,
+        "range": {"start": {"line": 0, "character": 8}, "end": {"line": 0, "character": 8}},
+        "text": "",
+        "settled": 0,
+        "step": 0,
+        "steps": 100,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "start"),
+    [("", 0, 0), ("x = ", 4, 4), ("x = pr", 6, 4), ("naïve_x2", 8, 0), ("a.b", 3, 2), ("変数", 2, 0)],
+)
+def test_a_word_begins_behind_what_is_no_letter(text: str, offset: int, start: int) -> None:
+    assert word_start(text, offset) == start
+
+
+@pytest.mark.parametrize(
+    ("ghost", "expected"),
+    [
+        (GhostText(4, 4, "new"), "new"),
+        (GhostText(2, 4, "cdnew"), "new"),
+        (GhostText(4, 5, "newe"), "new"),
+        (GhostText(2, 6, "cdnewef"), "new"),
+        (GhostText(2, 4, "new"), None),
+        (GhostText(4, 6, "new"), None),
+        (GhostText(3, 5, "d"), None),
+        (GhostText(5, 6, "f"), None),
+    ],
+)
+def test_what_is_inserted_when_the_rest_stays(ghost: GhostText, expected: str | None) -> None:
+    assert inserted_text(ghost, "abcdef", 4) == expected
+
+
+@pytest.mark.parametrize("params", [None, [], {"textDocument": 5}, {"textDocument": {"uri": 5}}])
+def test_a_garbled_change_without_a_document_is_harmless(params: Any) -> None:
+    session, _, _ = opened_session(FakeEngine(), "text")
+    garbled(session, types.TEXT_DOCUMENT_DID_CHANGE, params)
+    garbled(session, "foo/bar", {"textDocument": {"uri": URI}})
+    assert session.document_count == 1
+    garbled(session, types.TEXT_DOCUMENT_DID_CHANGE, {"textDocument": {"uri": URI}})
+    assert session.document_count == 0
