@@ -83,6 +83,8 @@ def spawn(command: Sequence[str], model: str, env: Mapping[str, str]) -> EngineC
             stdout=log if log is not None else subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             env=_child_env(env),
+            # The folder the editor was started in must not be kept in use by a process that outlives it.
+            cwd=path.anchor,
             close_fds=True,
             start_new_session=True,
             creationflags=_creation_flags(),
@@ -112,6 +114,8 @@ def _open_log(path: Path) -> BinaryIO | None:
 
 def _child_env(env: Mapping[str, str]) -> dict[str, str]:
     """`env`, and a way to find our own packages when they run from a checkout that is not installed."""
+    if home := env.get("LACUNA_HOME"):
+        env = {**env, "LACUNA_HOME": str(Path(home).expanduser().absolute())}
     root = Path(lsp_server.__file__).resolve().parent.parent
     if root.name in {"site-packages", "dist-packages"}:
         return dict(env)

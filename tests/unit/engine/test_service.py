@@ -7,6 +7,7 @@ import logging
 import socket
 import stat
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -68,13 +69,16 @@ def home() -> Iterator[Path]:
 
 @asynccontextmanager
 async def running(
-    home: Path, factory: CoreFactory | None = None, config: EngineConfig | None = None
+    home: Path,
+    factory: CoreFactory | None = None,
+    config: EngineConfig | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[Running]:
     config = config or EngineConfig(model="scripted")
     address = engine_address(config.model, {"LACUNA_HOME": str(home)}, config.transport)
     make_private(address)
     core = ScriptedCore()
-    service = Service(config, address, factory or (lambda progress: core))
+    service = Service(config, address, factory or (lambda progress: core), clock)
     await service.open()
     task = asyncio.create_task(service.run())
     try:
@@ -225,6 +229,20 @@ async def test_a_model_that_cannot_be_loaded_is_told_to_everybody_and_ends_the_e
         assert not engine.address.path.exists()
 
 
+async def test_the_time_of_loading_is_not_idleness(home: Path) -> None:
+    now = [0.0]
+
+    def slow(progress: Callable[[str, float], None]) -> Core:
+        now[0] += 1000.0
+        return ScriptedCore()
+
+    async with running(home, slow, clock=lambda: now[0]) as engine, greeted(engine.address) as client:
+        client.send(Status())
+        report = await client.receive()
+        assert isinstance(report, StatusReport)
+        assert (report.uptime_s, report.idle_s) == (1000.0, 0.0)
+
+
 # Jobs
 
 
@@ -344,7 +362,8 @@ async def test_garbage_instead_of_a_greeting(home: Path, data: bytes) -> None:
     async with running(home) as engine:
         async with raw_client(engine.address) as client:
             client.send_bytes(data)
-            client.writer.write_eof()
+            if len(data) < HEADER.size:
+                client.writer.write_eof()
             assert failed_kind(await client.receive()) == "bad_frame"
             assert await client.receive() is None
         async with greeted(engine.address):
