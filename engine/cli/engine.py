@@ -126,7 +126,7 @@ def status(as_json: bool, **options: object) -> None:
 def _core_factory(config: EngineConfig) -> Callable[[Callable[[str, float], None]], Any]:
     def load(progress: Callable[[str, float], None]) -> Any:
         # torch is imported here, on the loop's thread, when the socket is already answering.
-        from engine.core import load_core
+        from engine.startup import load_core
 
         return load_core(config, progress)
 
