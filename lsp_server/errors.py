@@ -36,10 +36,10 @@ class Notice:
 
 
 class NoAnswer(Exception):  # noqa: N818 (an outcome, named as the other outcomes are)
-    """The engine has nothing for this request; `notice` says why."""
+    """The engine has nothing for this request. `notice` says why, None when that has been said."""
 
-    def __init__(self, notice: Notice) -> None:
-        super().__init__(notice.key)
+    def __init__(self, notice: Notice | None) -> None:
+        super().__init__(notice.key if notice is not None else "nothing")
         self.notice = notice
 
 

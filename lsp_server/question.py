@@ -25,10 +25,9 @@ async def ask(
     An engine that is not ready is not waited for. One that left for want of work is called back.
     """
     engine = session.engine
-    if engine.state == "off":
-        engine.start()
+    session.wake_engine(insist=job.kind == "rewrite")
     if engine.state != "ready":
-        raise NoAnswer(Notice("loading", f"Lacuna: the engine is {_waiting(engine.state)}.", prominent=False))
+        raise NoAnswer(_not_ready(session, job))
     timeout_s = request.deadline_ms / 1000 + GRACE_S if request.deadline_ms else None
     try:
         done = await job.run(engine.submit(request, on_draft), timeout_s)
@@ -40,5 +39,10 @@ async def ask(
     return done
 
 
-def _waiting(state: str) -> str:
-    return "not available at present" if state == "failed" else "not ready yet; ask again in a moment"
+def _not_ready(session: Session, job: Job) -> Notice | None:
+    """Who types has been told by the engine's change of state; who picked a rewrite is told why nothing comes."""
+    if job.kind != "rewrite":
+        return None
+    state = session.engine.state
+    why = "is not available at present" if state == "failed" else "is not ready yet; ask again in a moment"
+    return Notice(f"rewrite while {state}", f"Lacuna: the engine {why}. Nothing was changed.", prominent=True)

@@ -57,6 +57,8 @@ class Session:
         self.settings = Settings()
         self.capabilities = Capabilities()
         self.encoding = negotiate(None)
+        # While the editor has yet to be asked, its settings may still say that nothing is wanted.
+        self.awaits_settings = False
         self._documents: dict[str, Document] = {}
         self._options: object = None
         self._problems: tuple[Problem, ...] = ()
@@ -70,6 +72,7 @@ class Session:
     def begin(self, capabilities: Capabilities, options: object) -> None:
         """Take what `initialize` said. The encoding is settled here, once and for all."""
         self.capabilities = capabilities
+        self.awaits_settings = capabilities.pulls_configuration
         self._options = options
         self.configure(None)
         wanted = self.settings.position_encoding
@@ -132,9 +135,13 @@ class Session:
 
     # Asking
 
-    def wake_engine(self) -> None:
-        """Begin to load the engine, so that it is there when it is first asked. Not while everything is off."""
-        if self.settings.enable and self.engine.state == "off":
+    def wake_engine(self, *, insist: bool = False) -> None:
+        """Begin to load the engine, so that it is there when it is first asked. Not while everything is off.
+
+        `insist` is for a person's own act: an engine that failed is tried again now, not after its pause.
+        """
+        asleep = ("off", "failed") if insist else ("off",)
+        if self.settings.enable and not self.awaits_settings and self.engine.state in asleep:
             self.engine.start()
 
     def pause_before_asking(self, uri: str) -> float:
@@ -150,9 +157,9 @@ class Session:
 
     # Telling
 
-    def tell(self, notice: Notice) -> None:
-        """Send a notice, unless its key was told since the engine's state last changed."""
-        if notice.key in self._told:
+    def tell(self, notice: Notice | None) -> None:
+        """Send a notice, unless its key was told since the engine was last ready."""
+        if notice is None or notice.key in self._told:
             return
         self._told.add(notice.key)
         if notice.prominent:

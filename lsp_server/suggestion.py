@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from engine.protocol.messages import Fill
-from lsp_server import context, ghost_text, syntax
+from lsp_server import context, syntax
+from lsp_server.document import Document, for_model
 from lsp_server.drafts import draft_feed
 from lsp_server.errors import NoAnswer
-from lsp_server.ghost_text import GhostText
+from lsp_server.ghost_text import GhostText, present_in
 from lsp_server.inflight import Job, Superseded
 from lsp_server.privacy import typing_refusal
 from lsp_server.question import ask
@@ -19,9 +20,9 @@ from lsp_server.session import Session, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A cursor at `offset` of `text`. `text` is the document's, or what it would be with a menu entry accepted."""
+    """A cursor at `offset` of `document`: the editor's, or what it would be with a menu entry accepted."""
 
-    text: str
+    document: Document
     offset: int
     single_line: bool
     automatic: bool
@@ -34,7 +35,22 @@ def may_suggest(snapshot: Snapshot, offset: int) -> bool:
     settings, document = snapshot.settings, snapshot.document
     if not settings.enable or typing_refusal(document, settings) is not None:
         return False
-    return settings.in_comments or syntax.position_kind(document.text, offset, document.language) == "code"
+    if settings.in_comments:
+        return True
+    text, place = _as_the_engine_sees(document, offset)
+    return syntax.position_kind(text, place, document.language) == "code"
+
+
+def is_single_line(document: Document, offset: int) -> bool:
+    """Whether one line is what the place asks for."""
+    text, place = _as_the_engine_sees(document, offset)
+    return syntax.prefers_single_line(text, place, document.language)
+
+
+def _as_the_engine_sees(document: Document, offset: int) -> tuple[str, int]:
+    """The text with `\\n` line ends, which the rules of syntax are written for, and the offset in it."""
+    before = for_model(document.text[:offset])
+    return before + for_model(document.text[offset:]), len(before)
 
 
 async def suggest(
@@ -58,16 +74,13 @@ async def suggest(
         job.finish()
     if not session.is_current(snapshot):
         return None
-    language = snapshot.document.language
-    return ghost_text.present(
-        done.text, gap.text, gap.offset, language, single_line=gap.single_line, automatic=gap.automatic
-    )
+    return present_in(gap.document, gap.offset, done.text, single_line=gap.single_line, automatic=gap.automatic)
 
 
 def _fill(snapshot: Snapshot, gap: Gap, *, wants_drafts: bool) -> Fill:
     settings = snapshot.settings
     window = context.window(
-        gap.text,
+        gap.document.text,
         gap.offset,
         gap.offset,
         prefix_chars=settings.prefix_chars,

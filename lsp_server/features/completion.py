@@ -9,10 +9,11 @@ from collections.abc import Awaitable
 
 from lsprotocol import types
 
+from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job
 from lsp_server.ranges import offset_of, range_of
 from lsp_server.session import Session, Snapshot
-from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
+from lsp_server.suggestion import Gap, may_suggest, suggest
 
 DETAIL = "Lacuna"
 # Clients sort by this text; a tilde comes behind letters, digits and underscores.
@@ -36,9 +37,9 @@ def completion(
 
 
 async def _answer(session: Session, job: Job, snapshot: Snapshot, cursor: int) -> types.CompletionList:
-    text, settings = snapshot.document.text, snapshot.settings
+    settings = snapshot.settings
     gap = Gap(
-        text,
+        snapshot.document,
         cursor,
         single_line=True,
         automatic=True,
@@ -46,10 +47,7 @@ async def _answer(session: Session, job: Job, snapshot: Snapshot, cursor: int) -
         deadline_ms=settings.menu_deadline_ms,
     )
     ghost = await suggest(session, job, snapshot, gap, cursor)
-    inserted = inserted_text(ghost, text, cursor) if ghost is not None else None
-    if not inserted:
-        return _menu([])
-    return _menu([_item(snapshot, cursor, inserted)])
+    return _menu([_item(snapshot, cursor, ghost)] if ghost is not None else [])
 
 
 def _menu(items: list[types.CompletionItem]) -> types.CompletionList:
@@ -57,9 +55,10 @@ def _menu(items: list[types.CompletionItem]) -> types.CompletionList:
     return types.CompletionList(is_incomplete=True, items=items)
 
 
-def _item(snapshot: Snapshot, cursor: int, inserted: str) -> types.CompletionItem:
+def _item(snapshot: Snapshot, cursor: int, ghost: GhostText) -> types.CompletionItem:
+    """One plain edit, from the word's start to the end of what the text takes the place of: all on one line."""
     start = word_start(snapshot.document.text, cursor)
-    text = snapshot.document.text[start:cursor] + inserted
+    text = snapshot.document.text[start : ghost.start] + ghost.text
     return types.CompletionItem(
         label=text.strip(),
         kind=types.CompletionItemKind.Text,
@@ -68,7 +67,7 @@ def _item(snapshot: Snapshot, cursor: int, inserted: str) -> types.CompletionIte
         sort_text=SORT_LAST,
         insert_text_format=types.InsertTextFormat.PlainText,
         insert_text_mode=types.InsertTextMode.AsIs if snapshot.capabilities.text_as_is else None,
-        text_edit=types.TextEdit(range_of(snapshot, start, cursor), text),
+        text_edit=types.TextEdit(range_of(snapshot, start, ghost.end), text),
     )
 
 

@@ -19,20 +19,22 @@ def did_change_configuration(session: Session, params: types.DidChangeConfigurat
     pushed = _ours(params.settings)
     if pushed is None:
         return pull(session) if session.capabilities.pulls_configuration else None
-    session.configure(pushed)
-    session.report_problems()
+    _use(session, pushed)
     return None
 
 
 async def pull(session: Session) -> None:
     """Ask the editor for our section. One that refuses leaves the settings as they are."""
+    options = None
     try:
         options = await session.editor.pull_configuration()
     except JsonRpcException as error:
         logger.warning("the editor did not give its configuration (code %s)", error.code)
-        return
-    session.configure(options)
-    session.report_problems()
+    session.awaits_settings = False
+    if options is None:
+        session.wake_engine()
+    else:
+        _use(session, options)
 
 
 async def watch(session: Session) -> None:
@@ -41,6 +43,12 @@ async def watch(session: Session) -> None:
         await session.editor.watch_configuration()
     except JsonRpcException as error:
         logger.warning("the editor does not tell of configuration changes (code %s)", error.code)
+
+
+def _use(session: Session, options: object) -> None:
+    session.configure(options)
+    session.report_problems()
+    session.wake_engine()
 
 
 def _ours(settings: object) -> object:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
@@ -23,6 +24,9 @@ from lsp_server.session import Session, Snapshot
 REWRITE = "lacuna.rewrite"
 STATUS = "lacuna.status"
 COMMANDS = (REWRITE, STATUS)
+
+# How long the engine's own report may take.
+REPORT_S = 2.0
 
 UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
 
@@ -102,7 +106,8 @@ async def _engine_report(session: Session) -> dict[str, Any] | None:
     if session.engine.state != "ready":
         return None
     try:
-        return asdict(await session.engine.status())
-    except EngineError:
-        # It left between two lines; the state in this very reply says as much soon enough.
+        async with asyncio.timeout(REPORT_S):
+            return asdict(await session.engine.status())
+    except (EngineError, TimeoutError):
+        # It left between two lines, or is busy: the rest of the status is worth having without it.
         return None

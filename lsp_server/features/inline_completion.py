@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
-from lsp_server import syntax
+from lsp_server.document import Document
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job
 from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
-from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
+from lsp_server.suggestion import Gap, inserted_text, is_single_line, may_suggest, suggest
 
 Reply = types.InlineCompletionList | None
 
@@ -53,15 +53,15 @@ def _chosen(snapshot: Snapshot, info: types.SelectedCompletionInfo | None) -> Ch
 
 def _gap(snapshot: Snapshot, cursor: int, chosen: Chosen | None, automatic: bool) -> Gap:
     """The cursor, or where it would stand once the selected menu entry is accepted."""
-    document, settings = snapshot.document, snapshot.settings
-    text, offset = document.text, cursor
+    document, settings, offset = snapshot.document, snapshot.settings, cursor
     if chosen is not None:
-        text = text[: chosen.start] + chosen.text + text[chosen.end :]
+        text = document.text[: chosen.start] + chosen.text + document.text[chosen.end :]
+        document = Document.open(document.uri, document.version, document.language, text)
         offset = chosen.start + len(chosen.text)
     return Gap(
-        text,
+        document,
         offset,
-        single_line=syntax.prefers_single_line(text, offset, document.language),
+        single_line=is_single_line(document, offset),
         automatic=automatic,
         max_tokens=settings.inline_max_tokens,
         deadline_ms=settings.inline_deadline_ms,
@@ -79,7 +79,7 @@ async def _answer(
 def _item(snapshot: Snapshot, gap: Gap, ghost: GhostText, chosen: Chosen | None) -> types.InlineCompletionItem | None:
     start, end, text = ghost.start, ghost.end, ghost.text
     if chosen is not None:
-        inserted = inserted_text(ghost, gap.text, gap.offset)
+        inserted = inserted_text(ghost, gap.document.text, gap.offset)
         if not inserted:
             return None
         start, end, text = chosen.start, chosen.end, chosen.text + inserted

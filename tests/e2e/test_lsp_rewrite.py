@@ -201,8 +201,19 @@ async def test_no_engine_no_edit_and_one_message() -> None:
         offered = await action(client, "simplify", WHOLE)
         for _ in range(3):
             assert await client.request("codeAction/resolve", offered) == offered
-        told = client.claim_all("window/logMessage") + client.claim_all("window/showMessage")
-        assert len(told) == 1
+        (shown,) = client.claim_all("window/showMessage")
+        assert shown["type"] == 3
+        assert "not ready" in shown["message"]
+
+
+async def test_a_persons_act_tries_a_failed_engine_again() -> None:
+    async with lsp.session(state="failed") as client:
+        client.open(CODE)
+        await client.inline(0, 3)
+        assert (await client.engine())["starts"] == 0
+        assert await client.request("workspace/executeCommand", rewrite_call(WHOLE)) is None
+        assert (await client.engine())["starts"] == 1
+        await client.expect("window/showMessage")
 
 
 async def test_the_command_returns_a_versioned_edit() -> None:
@@ -306,6 +317,21 @@ async def test_settings_are_pulled_where_the_editor_can_be_asked() -> None:
         await client.inline(0, 8)
         assert (await client.engine())["requests"][-1]["max_tokens"] == 23
         assert asked[0] == {"items": [{"section": "lacuna"}]}
+
+
+async def test_no_engine_is_started_before_the_settings_are_known() -> None:
+    capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
+    answers = {"workspace/configuration": lambda params: [{"enable": False}]}
+    async with lsp.session({"text": "a"}, capabilities=capabilities, answers=answers, state="off") as client:
+        client.open("total = ")
+        assert await client.inline(0, 8) is None
+        assert (await client.engine())["starts"] == 0
+        client.answers["workspace/configuration"] = lambda params: [{"enable": True}]
+        client.notify("workspace/didChangeConfiguration", {"settings": {}})
+        while (await client.engine())["starts"] == 0:
+            pass
+        assert (await client.inline(0, 8))[0]["insertText"] == "a"
+        client.claim_all("window/logMessage")
 
 
 async def test_an_editor_that_refuses_keeps_the_settings() -> None:

@@ -202,7 +202,6 @@ async def test_an_engine_that_is_not_ready_is_not_waited_for(state: str) -> None
         menu = await client.request("textDocument/completion", lsp.place("file:///w/a.py", 0, 8))
         assert menu == {"isIncomplete": True, "items": []}
         assert (await client.engine())["requests"] == []
-        assert len(client.claim_all("window/logMessage")) == 1
 
 
 async def test_one_message_per_state_and_recovery_by_itself() -> None:
@@ -216,7 +215,7 @@ async def test_one_message_per_state_and_recovery_by_itself() -> None:
         (shown,) = client.claim_all("window/showMessage")
         assert shown["type"] == 3
         assert "lacuna models pull" in shown["message"]
-        client.claim_all("window/logMessage")
+        assert client.claim_all("window/logMessage") == []
         client.notify("test/state", {"state": "ready", "message": "ready"})
         assert (await client.inline(0, 8))[0]["insertText"] == "a"
         assert len(client.claim_all("window/logMessage")) == 1
