@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import queue
 import time
 import traceback
@@ -247,7 +248,7 @@ def log_fault(what: str, fault: Exception) -> None:
     """Log where `fault` was raised. Its own words are left out: they may quote a document."""
     frames = traceback.extract_tb(fault.__traceback__)
     places = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
-    log.error("%s: %s at %s", what, type(fault).__name__, places or "an unknown place")
+    log.error("%s: %s at %s", what, _name(fault), places or "an unknown place")
 
 
 def _as_engine_error(fault: Exception, what: str) -> EngineError:
@@ -255,5 +256,11 @@ def _as_engine_error(fault: Exception, what: str) -> EngineError:
     if isinstance(fault, MemoryError) or type(fault).__name__ == "OutOfMemoryError":
         return EngineError("out_of_memory", f"memory ran out during {what}", "close programs or use a smaller model")
     return EngineError(
-        "internal", f"{what} failed inside the engine ({type(fault).__name__})", "see the engine's log, and report it"
+        "internal", f"{what} failed inside the engine ({_name(fault)})", "see the engine's log, and report it"
     )
+
+
+def _name(fault: Exception) -> str:
+    """The fault's class, and for a fault of the system what the system calls it; never the fault's own words."""
+    kind = type(fault).__name__
+    return f"{kind}: {os.strerror(fault.errno)}" if isinstance(fault, OSError) and fault.errno else kind

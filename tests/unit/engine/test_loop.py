@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 from typing import cast
@@ -233,13 +234,23 @@ def test_loading_is_told_step_by_step_within_bounds() -> None:
     assert said[4:] == [Stopped()]
 
 
-def test_an_unforeseen_fault_of_the_loading_is_told() -> None:
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (ValueError(SECRET), "(ValueError)"),
+        (OSError(errno.ENOSPC, SECRET, SECRET), "(OSError: No space left on device)"),
+        (OSError(SECRET), "(OSError)"),
+    ],
+)
+def test_an_unforeseen_fault_of_the_loading_is_told(fault: Exception, says: str) -> None:
     def factory(progress: Callable[[str, float], None]) -> Core:
-        raise ValueError("weights are odd")
+        raise fault
 
     said = _load(factory)
     assert isinstance(said[0], LoadFailed)
     assert said[0].error.kind == "internal"
+    assert says in said[0].error.message
+    assert SECRET not in said[0].error.message
 
 
 def test_a_drain_ends_the_loading_at_its_next_word() -> None:
