@@ -52,8 +52,9 @@ def _right_border(text: str, end: int, budget: int) -> int:
         return len(text)
     step = _step(budget)
     border = max(end, len(text) - -(-hidden // step) * step)
-    feed = max(text.rfind("\n", max(end, border - step), border), text.rfind("\r", max(end, border - step), border))
-    return _outside_line_end(text, border if feed < 0 else feed + 1)
+    feed = max(text.rfind(mark, max(end, border - step), border) for mark in ("\n", "\r"))
+    right = border if feed < 0 else feed + 1
+    return right - 1 if right > end and _outside_line_end(text, right) != right else right
 
 
 def _line_end_behind(text: str, start: int, stop: int) -> int:

@@ -57,3 +57,8 @@ def test_one_endless_line_is_cut_inside() -> None:
     seen = window(text, 50_000, 50_000, prefix_chars=1000, suffix_chars=400)
     assert 750 <= len(seen.prefix) <= 1000
     assert 300 <= len(seen.suffix) <= 400
+
+
+def test_a_gap_that_ends_inside_a_line_end_stays_in_its_budget() -> None:
+    assert window("ab\r\ncd", 0, 3, prefix_chars=0, suffix_chars=0) == Window("", "")
+    assert window("ab\r\ncd", 0, 0, prefix_chars=0, suffix_chars=3) == Window("", "ab")
