@@ -73,6 +73,10 @@ class HybridDenoiser:
         with torch.inference_mode():
             return self._pool.context_for(ids)
 
+    def release(self, context: Context) -> None:
+        """See `Denoiser.release`."""
+        self._pool.release(_own(context))
+
     def encode(self, context: Context, ids: Sequence[int]) -> None:
         """See `Denoiser.encode`. Raises EngineError(window_exceeded) before anything is computed."""
         own = _own(context)
@@ -106,14 +110,16 @@ class HybridDenoiser:
     def _require_sound(self, rows: CanvasRows) -> None:
         if rows.ids.shape[0] == 0 or rows.ids.shape != rows.positions.shape:
             raise _bad_rows(f"{tuple(rows.ids.shape)} ids at {tuple(rows.positions.shape)} positions")
+        if int(rows.positions.min()) < 0:
+            raise _bad_rows("a position is negative")
         furthest = int(rows.positions.max())
         if furthest >= self._facts.window_tokens:
             raise window_exceeded(furthest + 1, self._facts.window_tokens)
         lowest_id = MASK_ID if self._facts.can_draft else 0
         if int(rows.ids.min()) < lowest_id or int(rows.ids.max()) >= self._facts.vocab_size:
             raise _bad_rows("an id is outside the vocabulary")
-        if rows.visible is not None and not bool(rows.visible.diagonal().all()):
-            raise _bad_rows("a row does not see itself")
+        if rows.visible is not None:
+            _require_sound_mask(rows.visible, rows.ids.shape[0])
 
     def _plan(self, context: CachedContext, rows: CanvasRows) -> RowPlan:
         count, start = rows.ids.shape[0], context.length
@@ -135,6 +141,13 @@ def _own(context: Context) -> CachedContext:
     if not isinstance(context, CachedContext):
         raise TypeError(f"a context of another family: {type(context).__name__}")
     return context
+
+
+def _require_sound_mask(visible: torch.Tensor, count: int) -> None:
+    if tuple(visible.shape) != (count, count):
+        raise _bad_rows(f"a mask of {tuple(visible.shape)} for {count} rows")
+    if not bool(visible.diagonal().all()):
+        raise _bad_rows("a row does not see itself")
 
 
 def _bad_rows(fault: str) -> EngineError:

@@ -130,7 +130,8 @@ class ContextPool:
     """A few resident contexts; hands out the one that shares the longest prefix with a request.
 
     A context that would lose more than it keeps is not cut: its prefix is copied into the least recently used
-    one instead, so that two files edited in turn keep their own contexts.
+    one instead, so that two files edited in turn keep their own contexts. A context is in use from `context_for` to
+    `release`; until then it is neither cut nor recycled, only copied from, as jobs are interleaved.
     """
 
     def __init__(self, shape: CacheShape, size: int = 3) -> None:
@@ -139,13 +140,14 @@ class ContextPool:
         self._shape = shape
         self._size = size
         self._contexts: list[CachedContext] = []  # the least recently used first
+        self._in_use: list[CachedContext] = []
 
     def context_for(self, ids: Sequence[int]) -> CachedContext:
         """A context whose rows are exactly the longest resident prefix of `ids` (at most `len(ids)` rows)."""
         matches = [(common_prefix(context.encoded, ids), context) for context in self._contexts]
         # The most recently used wins a tie.
         shared, donor = max(reversed(matches), key=lambda match: match[0], default=(0, None))
-        if donor is not None and 2 * shared >= len(donor.encoded):
+        if donor is not None and donor not in self._in_use and 2 * shared >= len(donor.encoded):
             chosen = donor
             chosen.truncate(shared)
         else:
@@ -155,12 +157,20 @@ class ContextPool:
             else:
                 chosen.truncate(shared)
         self._contexts = [context for context in self._contexts if context is not chosen] + [chosen]
+        self._in_use.append(chosen)
         return chosen
 
+    def release(self, context: CachedContext) -> None:
+        """Give a context back: its encoded rows stay. Contexts made beyond the pool's size are let go."""
+        self._in_use = [used for used in self._in_use if used is not context]
+        context.truncate(len(context.encoded))
+        spare = len(self._contexts) - self._size
+        for idle in [known for known in self._contexts if known not in self._in_use][: max(0, spare)]:
+            self._contexts.remove(idle)
+
     def _recycled(self) -> CachedContext:
-        if len(self._contexts) < self._size:
-            return CachedContext(self._shape)
-        return self._contexts[0]
+        idle = [context for context in self._contexts if context not in self._in_use]
+        return idle[0] if idle and len(self._contexts) >= self._size else CachedContext(self._shape)
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

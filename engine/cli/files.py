@@ -1,0 +1,208 @@
+"""`lacuna fill` and `lacuna rewrite`: the engine's work on a file, for people without an editor.
+
+Exit status 0: the text changed (and was written, with --write); 1: nothing was changed, and why was said; 2: wrong
+call. Imports both sides of the door, so this is part of the composition root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import click
+
+from engine.cli.session import connected_engine
+from engine.cli.source_file import SourceFile, read_source
+from engine.config import DEFAULT_MODEL
+from engine.protocol.messages import Done, Fill, Rewrite, Stats
+from lsp_server.context import window
+from lsp_server.document import Document, for_model
+from lsp_server.edits import unified_diff
+from lsp_server.engine_client import Engine
+from lsp_server.ghost_text import present_in
+from lsp_server.rewrite_text import clean_rewrite
+from lsp_server.syntax import holes
+
+PREFIX_CHARS = 8000
+SUFFIX_CHARS = 4000
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An edited text, the stats of each engine job, and notes for the person."""
+
+    text: str
+    stats: tuple[Stats, ...]
+    notes: tuple[str, ...] = ()
+
+
+def _common_options(command: _Command) -> _Command:
+    """Options both commands have."""
+    for option in (
+        click.option("--model", default=DEFAULT_MODEL, show_default=True),
+        click.option("--max-tokens", type=click.IntRange(1, 2048), default=512, show_default=True),
+        click.option("--language", help="LSP language id; found from the file name when not given."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the text and the stats."),
+        click.option("--write", is_flag=True, help="Write the file instead of printing a diff."),
+        click.argument("file"),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_common_options
+@click.option("--at", "place", metavar="LINE:COL", help="Fill at this place (from 1) instead of at <fill> marks.")
+def fill(
+    file: str, place: str | None, write: bool, as_json: bool, language: str | None, max_tokens: int, model: str
+) -> None:
+    """Fill the holes of FILE (- reads standard input): each <fill> mark, or the place given with --at."""
+    source = _source(file, language, write=write)
+    if place:
+        text, offsets = source.document.text, [source.offset_at(*_two_numbers(place, "--at", "LINE:COL"))]
+    else:
+        text, offsets = _without_marks(source.document.text)
+    if not offsets:
+        raise click.UsageError(f"{source.name} has no hole: mark one with <fill>, or say where with --at LINE:COL")
+    result = asyncio.run(_fill_all(model, source.document, text, offsets, max_tokens))
+    _deliver(source, result, write=write, as_json=as_json)
+
+
+@click.command()
+@_common_options
+@click.option("--lines", metavar="A:B", required=True, help="First and last line to rewrite, from 1.")
+@click.option("--instruction", required=True, help="What to change, in words.")
+def rewrite(
+    file: str,
+    lines: str,
+    instruction: str,
+    write: bool,
+    as_json: bool,
+    language: str | None,
+    max_tokens: int,
+    model: str,
+) -> None:
+    """Rewrite lines of FILE (- reads standard input) as an instruction says."""
+    source = _source(file, language, write=write)
+    start, end = source.line_span(*_two_numbers(lines, "--lines", "A:B"))
+    if not source.document.text[start:end].strip():
+        raise click.UsageError(f"lines {lines} of {source.name} hold nothing to rewrite")
+    if not instruction.strip():
+        raise click.UsageError("--instruction says nothing; say what to change")
+    result = asyncio.run(_rewrite(model, source.document, start, end, instruction, max_tokens))
+    _deliver(source, result, write=write, as_json=as_json)
+
+
+async def _fill_all(model: str, document: Document, text: str, offsets: list[int], max_tokens: int) -> Result:
+    """Fill hole after hole from the top, each with the earlier ones already filled."""
+    stats: list[Stats] = []
+    notes: list[str] = []
+    behind = [len(text) - offset for offset in offsets]
+    async with connected_engine(model) as engine:
+        for number, distance in enumerate(behind, 1):
+            now = Document.open(document.uri, number, document.language, text)
+            done, text_or_note = await _fill_one(engine, now, len(text) - distance, max_tokens)
+            stats.append(done.stats)
+            if text_or_note.text is None:
+                notes.append(f"hole {number}: {text_or_note.note}")
+            else:
+                text = text_or_note.text
+    filled = document.text if len(notes) == len(offsets) else text
+    return Result(filled, tuple(stats), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The text with one more hole filled, or None and the reason."""
+
+    text: str | None
+    note: str = ""
+
+
+async def _fill_one(engine: Engine, document: Document, offset: int, max_tokens: int) -> tuple[Done, _Filled]:
+    around = window(document.text, offset, offset, prefix_chars=PREFIX_CHARS, suffix_chars=SUFFIX_CHARS)
+    request = Fill(f"fill-{offset}", document.language, around.prefix, around.suffix, max_tokens=max_tokens)
+    done = await engine.submit(request)
+    if done.stats.stop == "budget":
+        return done, _Filled(None, _cut_off(max_tokens))
+    ghost = present_in(document, offset, done.text, automatic=False)
+    if ghost is None:
+        return done, _Filled(None, "the engine has nothing to add here")
+    inserted = document.to_document_newlines(ghost.text)
+    return done, _Filled(document.text[: ghost.start] + inserted + document.text[ghost.end :])
+
+
+async def _rewrite(model: str, document: Document, start: int, end: int, instruction: str, max_tokens: int) -> Result:
+    text, selection = document.text, for_model(document.text[start:end])
+    around = window(text, start, end, prefix_chars=PREFIX_CHARS, suffix_chars=SUFFIX_CHARS)
+    request = Rewrite("rewrite", document.language, around.prefix, selection, around.suffix, instruction, max_tokens)
+    async with connected_engine(model) as engine:
+        done = await engine.submit(request)
+    if done.stats.stop == "budget":
+        return Result(text, (done.stats,), (_cut_off(max_tokens),))
+    before, after = for_model(text[:start]), for_model(text[end:])
+    rewritten = clean_rewrite(done.text, before, selection, after, document.language)
+    if rewritten is None:
+        return Result(text, (done.stats,), ("the engine sees nothing to change",))
+    return Result(text[:start] + document.to_document_newlines(rewritten) + text[end:], (done.stats,))
+
+
+def _cut_off(max_tokens: int) -> str:
+    return f"the answer was cut off after {max_tokens} tokens, nothing was changed; allow more with --max-tokens"
+
+
+def _source(file: str, language: str | None, *, write: bool) -> SourceFile:
+    source = read_source(file, language)
+    if write and source.path is None:
+        raise click.UsageError("--write needs a file: standard input cannot be written back")
+    return source
+
+
+def _without_marks(text: str) -> tuple[str, list[int]]:
+    """The text without its <fill> marks, and the offsets where they stood."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    last = length = 0
+    for start, end in holes(text):
+        parts.append(text[last:start])
+        length += start - last
+        offsets.append(length)
+        last = end
+    return "".join((*parts, text[last:])), offsets
+
+
+def _two_numbers(value: str, option: str, form: str) -> tuple[int, int]:
+    numbers = value.split(":")
+    if len(numbers) != 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+        raise click.UsageError(f"{option} wants {form}, two numbers counted from 1, not {value!r}")
+    return int(numbers[0]), int(numbers[1])
+
+
+def _deliver(source: SourceFile, result: Result, *, write: bool, as_json: bool) -> None:
+    """Write or print the result; notes go to standard error."""
+    before = source.document.text
+    changed = result.text != before
+    diff = unified_diff(before, result.text, source.name) if changed else ""
+    if write and changed:
+        source.write(result.text)
+    if as_json:
+        report = {
+            "file": source.name,
+            "changed": changed,
+            "text": result.text,
+            "diff": diff,
+            "notes": list(result.notes),
+            "stats": [asdict(stats) for stats in result.stats],
+        }
+        click.echo(json.dumps(report, ensure_ascii=False))
+    elif not write:
+        click.echo(diff, nl=False)
+    for note in result.notes:
+        click.echo(note, err=True)
+    if not changed:
+        sys.exit(1)

@@ -1,0 +1,64 @@
+"""From an `EngineConfig` to a serving core: find the model, load it, measure the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from engine.calibration import forward_costs
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.models.base import Denoiser
+from engine.models.loading import adapter_path, load_denoiser
+from engine.protocol.errors import EngineError
+from engine.store import Entry, Store
+
+WINDOW_TOKENS = 4096
+PATCHED_MODEL = "qwen2.5-coder-0.5b"
+Progress = Callable[[str, float], None]
+
+
+def load_core(config: EngineConfig, progress: Progress) -> EngineCore:
+    """Load the configured model. Raises EngineError: bad_request, model_missing, model_corrupt, model_unsupported."""
+    store = Store.of_user(os.environ)
+    entry = store.find(config.model)
+    family = entry.family if config.family == "auto" else config.family
+    if not entry.loadable or family != "hybrid":
+        raise EngineError(
+            "model_unsupported",
+            f"this version of Lacuna cannot run {entry.name} (family {family})",
+            f"use {store.default}; a later version loads this family",
+        )
+    path = store.path(entry.name)
+    threads = config.threads or os.cpu_count() or 1
+    model = load_denoiser(
+        path,
+        store.converted_dir(entry.name),
+        name=entry.name,
+        precision=_precision(config),
+        device="cpu" if config.device == "auto" else config.device,
+        adapter=_adapter(config, entry),
+        threads=threads,
+        window_tokens=config.window_tokens or WINDOW_TOKENS,
+        progress=progress,
+    )
+    costs = _costs(model, store.converted_dir(entry.name), threads, progress)
+    return EngineCore(model, forward_ms=costs, threads=threads)
+
+
+def _costs(model: Denoiser, folder: Path, threads: int, progress: Progress) -> tuple[tuple[int, float], ...]:
+    progress("measure", 0.0)
+    return forward_costs(model, folder / f"costs-{model.facts.precision}.json", threads, perf_counter)
+
+
+def _precision(config: EngineConfig) -> str:
+    if config.precision != "auto":
+        return config.precision
+    return "bf16" if config.device.startswith("cuda") else "int8"
+
+
+def _adapter(config: EngineConfig, entry: Entry) -> Path | None:
+    """The shipped patch belongs to one model only; its digest of the model is checked again on loading."""
+    return adapter_path() if config.adapter and entry.name == PATCHED_MODEL else None
