@@ -169,9 +169,9 @@ class StrictProtocol(LanguageServerProtocol):
             logger.error("background work failed: %s", errors.describe(error))
 
     def _on_cancel(self, params: object) -> None:
-        task = self._running.get(params.get("id", "")) if isinstance(params, dict) else None
-        if task is not None:
-            task.cancel()
+        message_id = _usable_id(params)
+        if message_id is not None and message_id in self._running:
+            self._running[message_id].cancel()
 
     def _on_response(self, message: dict[str, Any]) -> None:
         """A reply to a request of ours; anything else that looks like one is ignored."""

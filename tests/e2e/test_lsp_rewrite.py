@@ -334,9 +334,10 @@ async def test_no_engine_is_started_before_the_settings_are_known() -> None:
         client.claim_all("window/logMessage")
 
 
-async def test_an_editor_that_refuses_keeps_the_settings() -> None:
+@pytest.mark.parametrize("answer", [[None], [], lsp.ResponseFault(-32601, "no such method")])
+async def test_an_editor_that_refuses_keeps_the_settings(answer: Any) -> None:
     capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
-    answers = {"workspace/configuration": lambda params: [None]}
+    answers = {"workspace/configuration": lambda params: answer}
     options = {"inlineCompletion": {"maxTokens": 11}}
     async with lsp.session({"text": "a"}, capabilities=capabilities, answers=answers, options=options) as client:
         client.open("total = ")

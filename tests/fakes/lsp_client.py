@@ -65,6 +65,7 @@ class LspClient:
 
     def __init__(self, link: Link) -> None:
         self.link = link
+        # What to answer the server's own requests with; a ResponseFault refuses.
         self.answers: dict[str, Callable[[Any], Any]] = {}
         self.violations: list[str] = []
         self.null_id_errors: list[int] = []
@@ -137,7 +138,9 @@ class LspClient:
             self._hear_response(message)
         elif "id" in message and message["method"] in self.answers:
             result = self.answers[message["method"]](message.get("params"))
-            self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            refused = isinstance(result, ResponseFault)
+            outcome = {"error": {"code": result.code, "message": result.message}} if refused else {"result": result}
+            self.send({"jsonrpc": "2.0", "id": message["id"]} | outcome)
         else:
             self.unclaimed.append(message)
             self._arrived.set()
