@@ -54,11 +54,14 @@ class GgufFile:
         hidden = self._field("qwen2.embedding_length", int)
         if heads <= 0 or hidden % heads:
             raise corrupt(self._path, f"{hidden} dimensions cannot be split into {heads} heads")
+        kv_heads = self._field("qwen2.attention.head_count_kv", int)
+        if kv_heads <= 0 or heads % kv_heads:
+            raise corrupt(self._path, f"{heads} heads cannot share {kv_heads} key-value heads")
         return Qwen2Shape(
             layers=self._field("qwen2.block_count", int),
             hidden=hidden,
             heads=heads,
-            kv_heads=self._field("qwen2.attention.head_count_kv", int),
+            kv_heads=kv_heads,
             head_dim=hidden // heads,
             intermediate=self._field("qwen2.feed_forward_length", int),
             vocab=len(self._field("tokenizer.ggml.tokens", list)),

@@ -22,7 +22,7 @@ def attend(
     `BLOCK`. bias: [n, positions] float32, 0 where a row sees a position and -inf elsewhere; each row sees at
     least one. Returns [n, heads * d] float32.
     """
-    if query.device.type == "cpu":
+    if keys.device.type == "cpu" and keys.dtype == torch.float32:
         return _attend_in_blocks(query, keys, values, bias, scale)
     return _attend_fused(query, keys, values, bias, scale)
 

@@ -9,6 +9,7 @@ are integers, so a row's result depends on nothing but that row: neither on its 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -117,10 +118,14 @@ def quantise_per_channel(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
 
 def configure_runtime(threads: int | None) -> int:
-    """Set torch's thread count (None keeps torch's own choice) and flush denormals; returns the thread count.
+    """Set torch's thread count (None keeps torch's own choice), flush denormals, ask for reproducible sums.
 
-    Denormals are flushed for the calling thread, so call this on the thread that will run the model.
+    Returns the thread count. Denormals are flushed for the calling thread, so call this on the thread that will run
+    the model. Sums: MKL reads its conditional numerical reproducibility mode before its first matrix product; in the
+    strict mode a row of a float product is the same whatever the other rows are, as it is for the int8 layers.
+    Called after something was computed, or on a processor that is not Intel's, rows are equal up to rounding only.
     """
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
     if threads is not None:
         torch.set_num_threads(max(1, threads))
     torch.set_flush_denormal(True)

@@ -1,0 +1,342 @@
+"""From a GGUF to a denoiser, on a tiny file: what is kept, what is refused, what is done only once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from engine.models.base import CanvasRows
+from engine.models.conversion import convert_gguf, is_current, read_manifest
+from engine.models.hybrid import HybridDenoiser
+from engine.models.loading import load_denoiser
+from engine.protocol.errors import EngineError
+from tests.fakes.tiny_model import HIDDEN, LAYERS, SPECIALS, TOKENS, TinyGguf, write_tiny_adapter, write_tiny_gguf
+
+IDS = list(range(40, 80))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.gguf"
+    write_tiny_gguf(path)
+    return path
+
+
+@pytest.fixture
+def adapter(tmp_path: Path, tiny: Path) -> Path:
+    path = tmp_path / "patch.safetensors"
+    write_tiny_adapter(path, write_tiny_gguf(tiny))
+    return path
+
+
+def load(model: Path, **options: Any) -> HybridDenoiser:
+    chosen: dict[str, Any] = {"name": "tiny", "adapter": None, "threads": None, "window_tokens": 256} | options
+    return load_denoiser(model, model.parent / "cache", **chosen)
+
+
+def logits(model: HybridDenoiser, *, adapted: bool = False, ids: list[int] = IDS) -> torch.Tensor:
+    context = model.context_for([])
+    try:
+        return model.step(context, CanvasRows(torch.tensor(ids), torch.arange(len(ids)), None, adapted))
+    finally:
+        model.release(context)
+
+
+def difference(left: torch.Tensor, right: torch.Tensor) -> float:
+    return float((left - right).norm() / right.norm())
+
+
+def test_int8_is_near_the_float_path(tiny: Path) -> None:
+    assert difference(logits(load(tiny)), logits(load(tiny, precision="fp32"))) < 0.1
+
+
+def test_bf16_is_near_the_float_path(tiny: Path) -> None:
+    assert difference(logits(load(tiny, precision="bf16")), logits(load(tiny, precision="fp32"))) < 0.05
+
+
+def test_a_file_without_a_head_uses_its_embedding(tmp_path: Path) -> None:
+    path = tmp_path / "tied.gguf"
+    write_tiny_gguf(path, TinyGguf(tied=True))
+    model = load(path, precision="fp32")
+    assert difference(logits(model), logits(load(path, name="tied8"))) < 0.2
+
+
+def test_facts_come_from_the_file(tiny: Path) -> None:
+    facts = load(tiny, window_tokens=1_000_000).facts
+    special = facts.special
+    assert (facts.vocab_size, facts.window_tokens, facts.family) == (len(TOKENS), 256, "hybrid")
+    assert (facts.can_draft, facts.adapter, facts.precision) == (False, "", "int8")
+    named = {TOKENS[special.fim_prefix], TOKENS[special.fim_suffix], TOKENS[special.fim_middle]}
+    assert named == {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"}
+    assert {TOKENS[index] for index in special.special} == set(SPECIALS)
+    assert TOKENS.index("<|endoftext|>") in special.end
+    assert special.end < special.special
+
+
+def test_without_an_adapter_adapted_rows_are_plain_and_masks_are_refused(tiny: Path) -> None:
+    model = load(tiny)
+    assert torch.equal(logits(model, adapted=True), logits(model))
+    with pytest.raises(EngineError) as failure:
+        logits(model, adapted=True, ids=[model.facts.mask_id])
+    assert failure.value.kind == "bad_request"
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_adapted_rows_equal_the_dense_sum_of_weights_and_patch(tiny: Path, adapter: Path, precision: str) -> None:
+    model = load(tiny, adapter=adapter, precision=precision)
+    assert model.facts.can_draft
+    assert model.facts.adapter == "patch"
+    plain = logits(load(tiny, precision="fp32"))
+    folded = logits(load(_dense_sum(tiny, adapter), precision="fp32"))
+    assert difference(plain, folded) > 0.3
+    bound = 0.15 if precision == "int8" else 0.01
+    assert difference(logits(model, adapted=True), folded) < bound
+    assert difference(logits(model), plain) < bound
+
+
+def _dense_sum(tiny: Path, adapter: Path) -> Path:
+    """A second file whose matrices are the first one's plus B A, made from the adapter's own tensors."""
+    import gguf
+
+    modules = {
+        "attn_q": "self_attn.q_proj",
+        "attn_k": "self_attn.k_proj",
+        "attn_v": "self_attn.v_proj",
+        "attn_output": "self_attn.o_proj",
+        "ffn_gate": "mlp.gate_proj",
+        "ffn_up": "mlp.up_proj",
+        "ffn_down": "mlp.down_proj",
+    }
+    patch = {name: tensor.float() for name, tensor in load_file(adapter).items()}
+    reader = gguf.GGUFReader(tiny)
+    path = tiny.with_name("dense.gguf")
+    writer = gguf.GGUFWriter(path, "qwen2")
+    for name, stored in reader.fields.items():
+        if not name.startswith("GGUF.") and name != "general.architecture":
+            kind, *inner = stored.types
+            writer.add_key_value(name, stored.contents(), kind, sub_type=inner[0] if inner else None)
+    for tensor in reader.tensors:
+        dense = torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy())
+        _, layer, short, *_ = [*tensor.name.split("."), "", ""]
+        if short in modules and tensor.name.endswith("weight"):
+            prefix = f"layers.{layer}.{modules[short]}"
+            dense = dense + patch[f"{prefix}.lora_B"] @ patch[f"{prefix}.lora_A"]
+        writer.add_tensor(tensor.name, dense.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_the_second_start_does_not_read_the_source(tiny: Path, adapter: Path) -> None:
+    first = logits(load(tiny, adapter=adapter), adapted=True)
+    stages: list[str] = []
+    size, times = tiny.stat().st_size, (tiny.stat().st_atime_ns, tiny.stat().st_mtime_ns)
+    tiny.write_bytes(b"\0" * size)
+    _set_times(tiny, times)
+    again = load(tiny, adapter=adapter, progress=lambda stage, done: stages.append(stage))
+    assert set(stages) == {"load"}
+    assert torch.equal(logits(again, adapted=True), first)
+
+
+def _set_times(path: Path, times: tuple[int, int]) -> None:
+    import os
+
+    os.utime(path, ns=times)
+
+
+def test_an_adapter_added_later_is_folded_then(tiny: Path, adapter: Path) -> None:
+    load(tiny)
+    stages: list[str] = []
+    late = logits(load(tiny, adapter=adapter, progress=lambda stage, done: stages.append(stage)), adapted=True)
+    assert list(dict.fromkeys(stages)) == ["read", "fold", "load"]
+    shutil.rmtree(tiny.parent / "cache")
+    assert torch.equal(logits(load(tiny, adapter=adapter), adapted=True), late)
+
+
+def test_another_source_is_converted_anew(tiny: Path) -> None:
+    first = logits(load(tiny))
+    write_tiny_gguf(tiny, TinyGguf(seed=5))
+    assert difference(logits(load(tiny)), first) > 0.3
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "manifest", "format"])
+def test_a_damaged_conversion_is_made_again(tiny: Path, damage: str) -> None:
+    first = logits(load(tiny))
+    converted = tiny.parent / "cache" / "tiny-int8"
+    layer, manifest = converted / "layer-001.safetensors", converted / "manifest.json"
+    if damage == "cut":
+        layer.write_bytes(layer.read_bytes()[:-100])
+    elif damage == "missing":
+        layer.unlink()
+    elif damage == "manifest":
+        manifest.write_text("[1, 2", encoding="utf-8")
+    else:
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 0}), encoding="utf-8")
+    assert torch.equal(logits(load(tiny)), first)
+
+
+def test_a_conversion_with_the_right_sizes_and_wrong_content_says_so(tiny: Path) -> None:
+    load(tiny)
+    layer = tiny.parent / "cache" / "tiny-int8" / "layer-001.safetensors"
+    layer.write_bytes(b"\xff" * layer.stat().st_size)
+    with pytest.raises(EngineError) as failure:
+        load(tiny)
+    assert failure.value.kind == "model_corrupt"
+    assert "remove" in failure.value.remedy
+
+
+def test_a_conversion_appears_whole_and_leaves_nothing_else(tiny: Path, tmp_path: Path) -> None:
+    done: list[float] = []
+    out = tmp_path / "made" / "out"
+    digest = write_tiny_gguf(tiny)
+    assert not is_current(out, digest)
+    convert_gguf(tiny, out, progress=done.append)
+    assert is_current(out, digest)
+    assert not is_current(out, "0" * 64)
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert done == sorted(done)
+    assert done[-1] == 1.0
+    manifest = read_manifest(out)
+    assert manifest is not None
+    assert (manifest.shape.layers, manifest.shape.hidden, manifest.shape.rope_theta) == (LAYERS, HIDDEN, 1e6)
+
+
+def test_a_failed_conversion_leaves_the_old_one(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    digest = write_tiny_gguf(tiny)
+    convert_gguf(tiny, out)
+    write_tiny_gguf(tiny, TinyGguf(without=frozenset({"blk.1.ffn_up.weight"})))
+    with pytest.raises(EngineError, match=r"blk\.1\.ffn_up\.weight"):
+        convert_gguf(tiny, out)
+    assert is_current(out, digest)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tiny.gguf"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(EngineError, match="cannot be written") as failure:
+        convert_gguf(tiny, tmp_path / "file" / "out")
+    assert "LACUNA_HOME" in failure.value.remedy
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "qwen2.block_count",
+        "qwen2.context_length",
+        "qwen2.rope.freq_base",
+        "qwen2.attention.layer_norm_rms_epsilon",
+        "qwen2.attention.head_count",
+        "qwen2.attention.head_count_kv",
+        "tokenizer.ggml.tokens",
+        "tokenizer.ggml.token_type",
+        "tokenizer.ggml.merges",
+    ],
+)
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "tiny.gguf"
+    write_tiny_gguf(path, TinyGguf(fields={key: None}))
+    with pytest.raises(EngineError, match=key.replace(".", r"\.")) as failure:
+        convert_gguf(path, tmp_path / "out")
+    assert failure.value.kind == "model_corrupt"
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "said"),
+    [
+        ({"general.architecture": "llama"}, "model_unsupported", "llama"),
+        ({"tokenizer.ggml.pre": "llama-bpe"}, "model_unsupported", "llama-bpe"),
+        ({"tokenizer.ggml.tokens": list(TOKENS[:-9]) + ["x"] * 9}, "model_corrupt", "special token"),
+        ({"qwen2.attention.head_count": 3}, "model_corrupt", "3 heads"),
+        ({"qwen2.attention.head_count_kv": 1}, "model_corrupt", "size"),
+        ({"qwen2.attention.head_count_kv": 0}, "model_corrupt", "0 key-value heads"),
+        ({"qwen2.feed_forward_length": 97}, "model_corrupt", "size"),
+        ({"qwen2.rope.freq_base": "much"}, "model_corrupt", "holds a str"),
+        ({"general.alignment": 0}, "model_corrupt", "alignment"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, fields: dict[str, Any], kind: str, said: str) -> None:
+    path = tmp_path / "tiny.gguf"
+    write_tiny_gguf(path, TinyGguf(fields=fields))
+    with pytest.raises(EngineError, match=said) as failure:
+        convert_gguf(path, tmp_path / "out")
+    assert failure.value.kind == kind
+
+
+@pytest.mark.parametrize("share", [0.0, 0.0001, 0.01, 0.1, 0.3, 0.6, 0.9, 0.999])
+def test_a_file_cut_short_is_damaged(tiny: Path, share: float) -> None:
+    whole = tiny.read_bytes()
+    tiny.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(EngineError) as failure:
+        convert_gguf(tiny, tiny.parent / "out")
+    assert failure.value.kind == "model_corrupt"
+    assert "models pull" in failure.value.remedy
+
+
+@pytest.mark.parametrize("content", [b"no model at all", b"GGUF", b"GGUF\x01\0\0\0", b"GGUF\x03\0\0\0" + b"\xff" * 400])
+def test_garbage_is_damaged(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "garbage.gguf"
+    path.write_bytes(content)
+    with pytest.raises(EngineError) as failure:
+        load(path)
+    assert failure.value.kind == "model_corrupt"
+
+
+@pytest.mark.parametrize("position", range(4, 240, 11))
+def test_a_damaged_header_never_escapes_as_another_error(tiny: Path, position: int) -> None:
+    content = bytearray(tiny.read_bytes())
+    content[position : position + 4] = b"\xff\xfe\xfd\xfc"
+    tiny.write_bytes(content)
+    with pytest.raises(EngineError) as failure:
+        convert_gguf(tiny, tiny.parent / "out")
+    assert failure.value.kind in {"model_corrupt", "model_unsupported"}
+
+
+def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
+    for precision in ("int8", "fp32"):
+        with pytest.raises(EngineError) as failure:
+            load(tmp_path / "none.gguf", precision=precision)
+        assert failure.value.kind == "model_missing"
+        assert "models pull" in failure.value.remedy
+
+
+@pytest.mark.parametrize(("precision", "device"), [("int4", "cpu"), ("int8", "cuda")])
+def test_an_unknown_precision_is_refused(tiny: Path, precision: str, device: str) -> None:
+    with pytest.raises(EngineError) as failure:
+        load(tiny, precision=precision, device=device)
+    assert failure.value.kind == "model_unsupported"
+
+
+@pytest.mark.parametrize("fault", ["content", "digest", "base", "tensor", "mask", "size", "absent", "no_digest"])
+def test_a_damaged_adapter_is_refused(tiny: Path, adapter: Path, fault: str) -> None:
+    base = write_tiny_gguf(tiny)
+    digest_file = adapter.with_name(adapter.name + ".sha256")
+    if fault == "content":
+        adapter.write_bytes(adapter.read_bytes()[:-1] + b"\x01")
+    elif fault == "digest":
+        digest_file.write_text("", encoding="ascii")
+    elif fault == "base":
+        write_tiny_adapter(adapter, "0" * 64)
+    elif fault == "tensor":
+        write_tiny_adapter(adapter, base, drop="layers.1.mlp.up_proj.lora_A")
+    elif fault == "mask":
+        write_tiny_adapter(adapter, base, drop="mask_embedding")
+    elif fault == "size":
+        write_tiny_gguf(tiny, TinyGguf(fields={"qwen2.block_count": LAYERS + 1}))
+        write_tiny_adapter(adapter, write_tiny_gguf(tiny, TinyGguf(fields={"qwen2.block_count": LAYERS + 1})))
+    elif fault == "absent":
+        adapter.unlink()
+    else:
+        digest_file.unlink()
+    with pytest.raises(EngineError) as failure:
+        load(tiny, adapter=adapter)
+    assert failure.value.kind == ("model_missing" if fault in {"absent", "no_digest"} else "model_corrupt")
+    assert "without an adapter" in failure.value.remedy
