@@ -8,14 +8,15 @@ from uuid import uuid4
 from lsprotocol import types
 
 from engine.protocol.messages import Done, Fill, Rewrite
-from lsp_server import context, edits, ghost_text, rewrite_text
+from lsp_server import context, edits, ghost_text, rewrite_text, syntax
 from lsp_server.context import Window
-from lsp_server.document import for_model
+from lsp_server.document import Document, for_model
 from lsp_server.drafts import draft_feed
 from lsp_server.errors import NoAnswer, content_modified
 from lsp_server.inflight import Job, Superseded
 from lsp_server.question import ask
 from lsp_server.ranges import range_of, workspace_edit
+from lsp_server.rewrite import gap_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import inserted_text
 
@@ -30,6 +31,15 @@ class Selection:
     start: int
     end: int
     instruction: str
+
+    @classmethod
+    def to_fill(cls, document: Document, start: int, end: int) -> Selection:
+        """The gap in a selection of `document` that is to be filled from its surroundings."""
+        return cls(*gap_of(document.text, start, end), "")
+
+    def surroundings_in(self, document: Document) -> tuple[str, str]:
+        """All the text before and behind, with `\\n` line ends."""
+        return for_model(document.text[: self.start]), for_model(document.text[self.end :])
 
 
 async def revise(session: Session, job: Job, snapshot: Snapshot, selection: Selection) -> types.WorkspaceEdit | None:
@@ -77,7 +87,9 @@ def _request(snapshot: Snapshot, selection: Selection, *, wants_drafts: bool) ->
     job_id, language = uuid4().hex, snapshot.document.language
     limits = (settings.rewrite_max_tokens, settings.rewrite_deadline_ms)
     if not selection.instruction:
-        return Fill(job_id, language, before, after, selected, limits[0], 0, limits[1], wants_drafts)
+        around = selection.surroundings_in(snapshot.document)
+        lines = 1 if syntax.prefers_single_line("".join(around), len(around[0]), language) else 0
+        return Fill(job_id, language, before, after, selected, limits[0], lines, limits[1], wants_drafts)
     return Rewrite(job_id, language, before, selected, after, selection.instruction, limits[0], limits[1], wants_drafts)
 
 
@@ -94,17 +106,14 @@ def _replacements(snapshot: Snapshot, selection: Selection, done: Done) -> list[
 
 
 def _rewritten(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
-    text = snapshot.document.text
-    before, after = for_model(text[: selection.start]), for_model(text[selection.end :])
-    selected = for_model(text[selection.start : selection.end])
+    before, after = selection.surroundings_in(snapshot.document)
+    selected = for_model(snapshot.document.text[selection.start : selection.end])
     return rewrite_text.clean_rewrite(raw, before, selected, after, snapshot.document.language)
 
 
 def _filled(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
     """The gap's text by the rules of ghost text: what repeats the surroundings is taken off, the rest stays."""
-    text = snapshot.document.text
-    before, after = for_model(text[: selection.start]), for_model(text[selection.end :])
+    before, after = selection.surroundings_in(snapshot.document)
     around, offset = before + after, len(before)
-    language = snapshot.document.language
-    ghost = ghost_text.present(raw, around, offset, language, single_line=False, automatic=False)
+    ghost = ghost_text.present(raw, around, offset, snapshot.document.language, automatic=False)
     return inserted_text(ghost, around, offset) if ghost is not None else None

@@ -92,5 +92,20 @@ def is_current(ticket: Ticket, document: Document) -> bool:
     return ticket.uri == document.uri and ticket.version == document.version and ticket.end <= len(document.text)
 
 
+def gap_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """The part of a selection that filling it denoises: without the blanks and line ends around what it holds.
+
+    The indentation in front and the line end behind stay known text, so they cannot get lost. In a selection of
+    blanks alone the first indentation and the last line end stay.
+    """
+    selected = text[start:end]
+    core = selected.strip()
+    if core:
+        lead = len(selected) - len(selected.lstrip())
+        return start + lead, start + lead + len(core)
+    body = selected.removesuffix("\n").removesuffix("\r")
+    return start + len(body) - len(body.lstrip(" \t")), start + len(body)
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

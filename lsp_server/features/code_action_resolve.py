@@ -11,7 +11,7 @@ from lsp_server.errors import content_modified
 from lsp_server.inflight import Job
 from lsp_server.privacy import refusal
 from lsp_server.revision import Selection, revise
-from lsp_server.rewrite import action_named, is_current, parse_ticket
+from lsp_server.rewrite import Action, Ticket, action_named, is_current, parse_ticket
 from lsp_server.session import Session, Snapshot
 
 
@@ -30,7 +30,13 @@ def code_action_resolve(session: Session, action: types.CodeAction) -> Awaitable
     if not snapshot.settings.enable or refusal(snapshot.document, snapshot.settings) is not None:
         return action
     job = session.inflight.claim(ticket.uri, "rewrite")
-    return _resolve(session, job, snapshot, action, Selection(ticket.start, ticket.end, chosen.instruction))
+    return _resolve(session, job, snapshot, action, _selection(snapshot, ticket, chosen))
+
+
+def _selection(snapshot: Snapshot, ticket: Ticket, chosen: Action) -> Selection:
+    if not chosen.instruction:
+        return Selection.to_fill(snapshot.document, ticket.start, ticket.end)
+    return Selection(ticket.start, ticket.end, chosen.instruction)
 
 
 async def _resolve(

@@ -123,6 +123,27 @@ async def test_fill_asks_for_the_gap_and_starts_from_the_selection() -> None:
         assert apply(CODE, resolved["edit"]) == "def area(w, h):\n    return h * w\n"
 
 
+async def test_filling_whole_lines_keeps_the_line_end_and_the_lines_around() -> None:
+    text = "def gross(net, rate):\n    return net\n\n\ndef total():\n    return 0\n"
+    async with lsp.session({"text": "return round(net * rate, 2)"}) as client:
+        client.open(text)
+        offered = await action(client, "fill", lsp.area((1, 0), (2, 0)))
+        edit = (await client.request("codeAction/resolve", offered))["edit"]
+        assert apply(text, edit) == text.replace("return net", "return round(net * rate, 2)")
+        (request,) = (await client.engine())["requests"]
+        assert request["prefix"].endswith("rate):\n    ")
+        assert request["suffix"].startswith("\n\n\ndef")
+
+
+async def test_filling_inside_a_line_asks_for_one_line() -> None:
+    async with lsp.session({"text": "h, w"}) as client:
+        client.open("area = f(w, h) * 2\n")
+        offered = await action(client, "fill", lsp.area((0, 9), (0, 13)))
+        edit = (await client.request("codeAction/resolve", offered))["edit"]
+        assert apply("area = f(w, h) * 2\n", edit) == "area = f(h, w) * 2\n"
+        assert (await client.engine())["requests"][0]["max_lines"] == 1
+
+
 def apply(text: str, edit: dict[str, Any]) -> str:
     """The text after an edit, for texts of ASCII characters and line feeds alone."""
     lines = text.split("\n")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lsp_server.document import Document
-from lsp_server.rewrite import ACTIONS, Ticket, action_named, is_current, is_wanted, parse_ticket, to_data
+from lsp_server.rewrite import ACTIONS, Ticket, action_named, gap_of, is_current, is_wanted, parse_ticket, to_data
 
 TICKET = Ticket("file:///a.py", 3, 5, 9, "fill")
 
@@ -67,3 +67,21 @@ def test_names_and_kinds_are_unique_and_only_fill_has_no_instruction() -> None:
     assert [action.name for action in ACTIONS if not action.instruction] == ["fill"]
     assert action_named("fill") is ACTIONS[0]
     assert action_named("nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "gap", "after"),
+    [
+        ("    ", "return net", "\n"),
+        ("", "a", ""),
+        ("\n\n  ", "a\n  b", "\n\n"),
+        ("\t", "a", "  \r\n"),
+        ("    ", "", "\n"),
+        ("    ", "", ""),
+        ("    ", "\n    ", "\r\n"),
+        ("", "", "\n"),
+    ],
+)
+def test_filling_keeps_the_indentation_and_the_line_end_of_a_selection(before: str, gap: str, after: str) -> None:
+    text = f"x{before}{gap}{after}y"
+    assert gap_of(text, 1, len(text) - 1) == (1 + len(before), 1 + len(before + gap))
