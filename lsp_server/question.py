@@ -13,8 +13,10 @@ from lsp_server.errors import NoAnswer, Notice, notice_for
 from lsp_server.inflight import Job
 from lsp_server.session import Session
 
-# The engine keeps its own deadline and answers with its best draft; this much later it is taken for stuck.
-GRACE_S = 0.5
+# The engine keeps its own deadline and answers with its best draft, but looks at the clock only between steps,
+# which on a busy machine take a second. Later than this it is taken for stuck.
+LONGEST_GRACE_S = 2.0
+SHORTEST_GRACE_S = 0.25
 
 
 async def ask(
@@ -28,15 +30,22 @@ async def ask(
     session.wake_engine(insist=job.kind == "rewrite")
     if engine.state != "ready":
         raise NoAnswer(_not_ready(session, job))
-    timeout_s = request.deadline_ms / 1000 + GRACE_S if request.deadline_ms else None
     try:
-        done = await job.run(engine.submit(request, on_draft), timeout_s)
+        done = await job.run(engine.submit(request, on_draft), _patience_s(request.deadline_ms))
     except TimeoutError:
         raise NoAnswer(Notice("late", "Lacuna: the engine did not answer in time.", prominent=False)) from None
     except EngineError as error:
         raise NoAnswer(notice_for(error)) from error
     session.record(job.kind, done.stats)
     return done
+
+
+def _patience_s(deadline_ms: int) -> float | None:
+    """How long to wait for an answer with this deadline; None for as long as it takes."""
+    if not deadline_ms:
+        return None
+    deadline_s = deadline_ms / 1000
+    return deadline_s + min(LONGEST_GRACE_S, SHORTEST_GRACE_S + deadline_s / 2)
 
 
 def _not_ready(session: Session, job: Job) -> Notice | None:
