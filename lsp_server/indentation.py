@@ -23,10 +23,15 @@ _OPENING_WORD = re.compile(
     r"(?:local\s+)?(?:function|def|class|module|if|elsif|elseif|unless|while|until|for|case|when|begin|else)\b"
 )
 _OPENING_WORD_LAST = re.compile(r"(?:\b(?:then|do|begin|repeat)|\bdo\s*\|[\w, ]*\||\bfunction\s*\([^()]*\))$")
+_OPENER_LAST = re.compile(r"(?:[:({\[]|=>|\bthen|\bdo)[ \t]*$")
 _CLOSES_NAMED = re.compile(r"[ \t]*(?:end\b|</([\w.:-]*))")
 _OPENS_TAG = re.compile(r"[ \t]*<([A-Za-z][\w.:-]*)")
 _CLOSING_WORD = re.compile(r"(?:end|else|elsif|elseif|elif|except|finally|rescue|ensure|when|case|default)\b")
 
+
+# What a line costs a reading: where it cannot stand, where it hardly stands, where it ends the scope with no blank
+# line between, where nothing ever reaches it. Their order decides, not their size.
+_WRONG, _ODD, _LEAVING, _UNREACHABLE = 4, 3, 2, 1
 
 _Holders = tuple[tuple[int, int], ...]
 
@@ -83,11 +88,14 @@ def unit_of(lines: Sequence[str], default: str) -> str:
     tabs = sum(indent.startswith("\t") for indent in indents)
     if tabs > sum(indent.startswith(" ") for indent in indents):
         return "\t"
-    widths = [len(indent) for indent in indents if "\t" not in indent]
-    steps = Counter(b - a for a, b in pairwise(widths) if 2 <= b - a <= 8)
+    spaced = [line for line in lines if line.strip() and not line.startswith("\t")] or list(lines)
+    pairs = [(above, len(blanks_of(line)) - len(blanks_of(above))) for above, line in pairwise(spaced)]
+    # Continuation lines and prose are indented anyhow; the line behind an opener shows the unit.
+    behind_openers = Counter(step for above, step in pairs if 2 <= step <= 8 and _OPENER_LAST.search(above))
+    steps = behind_openers or Counter(step for _, step in pairs if 2 <= step <= 8)
     if steps:
         return " " * max(steps, key=lambda step: (steps[step], -step))
-    shallow = [width for width in widths if 2 <= width <= 8]
+    shallow = [width for width in map(len, indents) if 2 <= width <= 8]
     return " " * min(shallow) if shallow else default
 
 
@@ -113,7 +121,9 @@ def fitted(lines: Sequence[str], *, head: str, origin: str, unit: str, language:
     shift = base - style.scaled(width_of(origin, style.tab_width))
     absolute = [base, *(line.column for line in read[1:])]
     relative = [base, *(style.scaled(line.column) + shift for line in read[1:])]
-    if _reads_relative(read, absolute, relative, style):
+    # Lines that carry the place's own indentation from the first on are the document's, to the letter.
+    is_own = bool(origin) and width_of(origin, style.tab_width) == base
+    if not is_own and _reads_relative(read, absolute, relative, style):
         later = [_placed(blanks_of(head), column, base, style) for column in relative[1:]]
     else:
         later = [_kept(blanks_of(line), style) for line in lines[1:]]
@@ -199,7 +209,11 @@ def _block_openers(lines: Sequence[str], language: Language) -> dict[int, int]:
 
 
 def _reads_relative(read: list[_Line], absolute: list[int], relative: list[int], style: _Style) -> bool:
-    costs = _cost(read, absolute, style), _cost(read, relative, style)
+    # Kept lines may step by the engine's width, moved ones have been scaled to the document's.
+    costs = (
+        _cost(read, absolute, style, {style.theirs, style.tab_width}),
+        _cost(read, relative, style, {style.tab_width}),
+    )
     if costs[0] != costs[1]:
         return costs[1] < costs[0]
     below = [line for line, column in zip(read, absolute, strict=True) if line.text and column < absolute[0]]
@@ -208,45 +222,49 @@ def _reads_relative(read: list[_Line], absolute: list[int], relative: list[int],
     return bool(below) and not below[0].after_blank
 
 
-def _cost(read: list[_Line], columns: list[int], style: _Style) -> int:
-    """How little sense the lines make at these columns: 2 for each that is wrong, 1 for each that is odd."""
-    cost, previous = 0, 0
+def _cost(read: list[_Line], columns: list[int], style: _Style, steps: set[int]) -> int:
+    """How little sense the lines make at these columns: what is wrong with each, and with leaving the scope once."""
+    cost, previous, leaves = 0, 0, False
     for number in range(1, len(read)):
-        if not read[number].text or read[number].in_string:
+        line = read[number]
+        if not line.text or line.in_string:
             continue
-        cost += _line_cost(read, columns, previous, number, style)
+        cost += _line_cost(read, columns, previous, number, style, steps)
+        is_outside = columns[number] < columns[0] <= columns[previous]
+        leaves = leaves or (is_outside and not (line.closes or line.after_blank or _is_sibling(line)))
         previous = number
-    return cost
+    return cost + _LEAVING * leaves
 
 
-def _line_cost(read: list[_Line], columns: list[int], previous: int, number: int, style: _Style) -> int:
+def _line_cost(
+    read: list[_Line], columns: list[int], previous: int, number: int, style: _Style, steps: set[int]
+) -> int:
     line, column, before = read[number], columns[number], columns[previous]
-    if column < 0:
-        return 2
     if line.closes:
-        is_placed = column == columns[line.opener] if line.opener >= 0 else column < max(columns[0], 1)
-        return 0 if is_placed else 2
+        is_placed = column == columns[line.opener] if line.opener >= 0 else 0 <= column < max(columns[0], 1)
+        return 0 if is_placed else _WRONG
     if line.aligned is not None:
-        return 0 if column == columns[line.opener] + line.aligned else 1 + (column <= columns[line.opener])
-    if opens_block(read[previous].text, style.language) and not _CLOSING_WORD.match(line.text):
-        return _cost_behind_opener(column - before, style)
+        is_inside = column > columns[line.opener]
+        return 0 if column == columns[line.opener] + line.aligned else _ODD if is_inside else _WRONG
+    if opens_block(read[previous].text, style.language) and not _is_sibling(line):
+        return 0 if column - before in steps else _ODD if column > before else _WRONG
     if column > before:
-        is_continued = _IS_CONTINUED.search(lexing.code_of_line(read[previous].text, style.language))
-        return 0 if _CONTINUES.match(line.text) or (is_continued and line.opener >= 0) else 2
-    leaves_scope = column < columns[0] and not (line.after_blank or _is_sibling(line))
+        return 0 if _is_continuation(line, read[previous], style.language) else _WRONG
+    if column < 0:
+        return _WRONG
     is_unreachable = column == before and bool(_LEAVES.match(read[previous].text.lstrip()))
-    return int(leaves_scope) + int(is_unreachable and not _is_sibling(line))
+    return _UNREACHABLE * (is_unreachable and not _is_sibling(line))
+
+
+def _is_continuation(line: _Line, above: _Line, language: Language) -> bool:
+    """True when a line may stand deeper than the one above it although that opens nothing."""
+    is_continued = _IS_CONTINUED.search(lexing.code_of_line(above.text, language))
+    return bool(_CONTINUES.match(line.text)) or (bool(is_continued) and line.opener >= 0)
 
 
 def _is_sibling(line: _Line) -> bool:
     """True for `else:`, `end`, `case`: lines that stand further left than what they follow."""
     return bool(_CLOSING_WORD.match(line.text))
-
-
-def _cost_behind_opener(step: int, style: _Style) -> int:
-    if step <= 0:
-        return 2
-    return 0 if step == style.tab_width else 1
 
 
 def _placed(base: str, column: int, base_column: int, style: _Style) -> str:

@@ -73,7 +73,18 @@ def without_line_end(line: str) -> str:
 def _ends(text: str, start: int = 0, end: int | None = None) -> list[int]:
     """Offsets just behind every line end of `text[start:end]`, relative to `start`."""
     stop = len(text) if end is None else end
+    if text.find("\r", start, stop) < 0:
+        return _feeds(text, start, stop)
     return [match.end() - start for match in _LINE_END.finditer(text, start, stop)]
+
+
+def _feeds(text: str, start: int, stop: int) -> list[int]:
+    """`_ends` where every line end is a `\n`: many times faster on long lines than the pattern is."""
+    found, place = [], text.find("\n", start, stop)
+    while place >= 0:
+        found.append(place + 1 - start)
+        place = text.find("\n", place + 1, stop)
+    return found
 
 
 def _count_units(text: str, encoding: PositionEncoding) -> int:

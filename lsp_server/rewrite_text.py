@@ -58,11 +58,9 @@ class _Selection:
 
     @property
     def unit(self) -> str:
-        near = [
-            *self.before.split("\n")[-_LINES_FOR_UNIT:],
-            *self.text.split("\n"),
-            *self.after.split("\n")[:_LINES_FOR_UNIT],
-        ]
+        before = self.before.split("\n")[-_LINES_FOR_UNIT:]
+        after = self.after.split("\n")[:_LINES_FOR_UNIT]
+        near = ("\n".join(before) + self.text + "\n".join(after)).split("\n")
         return unit_of(near, self.language.indent)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PositionKind = Literal["code", "comment", "string"]
 
 # A grammar reads about a megabyte a second, and a key press must not wait: larger texts are read around the cursor.
-_PARSED_CHARS = 32_000
+_PARSED_CHARS = 24_000
 _GRAMMARS = {
     "python": ("tree_sitter_python", "language"),
     "javascript": ("tree_sitter_javascript", "language"),

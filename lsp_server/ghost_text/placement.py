@@ -13,8 +13,9 @@ def placed(text: str, place: Surroundings) -> list[str]:
     lines = _without_blank_start(text.split("\n"), place)
     origin = blanks_of(lines[0])
     more = _missing_indent(origin, place)
-    lines[0] = more + lines[0][len(origin) :]
-    return fitted(lines, head=place.head, origin=origin, unit=place.unit, language=place.language)
+    lines[0] = lines[0][len(origin) :]
+    lines = fitted(lines, head=place.head + more, origin=origin, unit=place.unit, language=place.language)
+    return [more + lines[0], *lines[1:]]
 
 
 def _without_blank_start(lines: list[str], place: Surroundings) -> list[str]:
@@ -30,6 +31,8 @@ def _missing_indent(origin: str, place: Surroundings) -> str:
     """How much of the engine's own indentation the cursor's line still lacks, in the document's style."""
     width = len(place.unit.replace("\t", "    "))
     above = place.last_line_before
+    if not place.head and place.stack and place.stack[-1] in ("(", "["):
+        return origin  # Continuation lines stand where they like.
     here, theirs = width_of(place.head, width), width_of(origin, width)
     opened = opens_block(above, place.language)
     wanted = width_of(blanks_of(above), width) + (width if opened else 0)

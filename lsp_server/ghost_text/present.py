@@ -16,7 +16,9 @@ from lsp_server.special_tokens import text_before_special
 from lsp_server.syntax import has_grammar, new_errors, prefers_single_line
 
 # A splice into the middle of a line is parsed with this much text on either side: enough to see it break.
-_CHECKED_CHARS = 3_000
+_CHECKED_CHARS = 1_500
+# More than any rule looks at, so that normalising a large file's line ends costs nothing.
+_READ_CHARS = 24_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ def present(
     """
     place = Surroundings.of(document_text, offset, language)
     is_single = prefers_single_line(document_text, offset, language) if single_line is None else single_line
-    lines = _offered_lines(raw, place, is_single=is_single, automatic=automatic)
-    joint = _joint(lines, place, is_cut=is_single and len(lines) > 1)
+    lines = placed(without_repeated_head(text_before_special(raw), place), place)
+    offered = _worth_offering(lines, place, is_single=is_single, automatic=automatic)
+    joint = _joint(offered, place, is_cut=len(lines) > len(offered))
     if joint is None or _is_idle(joint, place) or _breaks_line(joint, place):
         return None
     return GhostText(offset, offset + joint.consumed, joint.text)
@@ -63,8 +66,8 @@ def present_in(
     An inline completion sends `text` as it is, since editors give inserted text the buffer's line ends; a
     workspace edit sends `document.to_document_newlines(text)`.
     """
-    before = for_model(document.text[:offset])
-    after = for_model(document.text[offset:])
+    before = for_model(document.text[max(0, offset - _READ_CHARS) : offset])
+    after = for_model(document.text[offset : offset + _READ_CHARS])
     found = present(raw, before + after, len(before), document.language, single_line=single_line, automatic=automatic)
     if found is None:
         return None
@@ -73,12 +76,10 @@ def present_in(
     return GhostText(found.start + shift, found.end + shift, found.text)
 
 
-def _offered_lines(raw: str, place: Surroundings, *, is_single: bool, automatic: bool) -> list[str]:
-    """The engine's lines that are worth offering, fitted to the place; a single one keeps a blank one behind it."""
-    lines = placed(without_repeated_head(text_before_special(raw), place), place)
+def _worth_offering(lines: list[str], place: Surroundings, *, is_single: bool, automatic: bool) -> list[str]:
     lines = without_preceding(lines, place)
     if is_single:
-        return without_following([lines[0]], place) + lines[1:2] if lines else []
+        return without_following(lines[:1], place)
     lines = without_repetition(lines, place)
     if automatic:
         lines = within_scope(lines, place)
@@ -86,20 +87,17 @@ def _offered_lines(raw: str, place: Surroundings, *, is_single: bool, automatic:
 
 
 def _joint(lines: list[str], place: Surroundings, *, is_cut: bool) -> Joint | None:
-    """The lines joined to what stands behind the cursor; `is_cut` says that only the first of two is wanted."""
-    text = lines[0] if is_cut else "\n".join(lines)
+    """The lines joined to what stands behind the cursor; `is_cut` says that more lines stood behind them.
+
+    In front of a line that is there, whole lines stay lines of their own instead of running into it.
+    """
+    text = "\n".join(lines)
     if not text.strip():
         return None
-    if place.tail.strip() and not place.head.strip() and (is_cut or text.endswith("\n")):
-        return _lines_above(text.rstrip(), place)
+    is_whole = is_cut or text.endswith("\n")
+    if place.is_in_front_of_line and is_whole and not text.rstrip().endswith(place.tail.strip()):
+        return Joint(f"{text.rstrip()}\n{place.head}", 0)
     return join_tail(text, place)
-
-
-def _lines_above(text: str, place: Surroundings) -> Joint | None:
-    """Whole lines in front of a line that is there: the cursor stands before its first character."""
-    if text.endswith(place.tail.strip()):
-        return join_tail(text, place)
-    return Joint(f"{text}\n{place.head}", 0)
 
 
 def _is_idle(joint: Joint, place: Surroundings) -> bool:
@@ -113,4 +111,6 @@ def _breaks_line(joint: Joint, place: Surroundings) -> bool:
     if not any(each.isalnum() for each in place.tail[joint.consumed :]) or not has_grammar(place.language_id):
         return False
     before, after = place.before[-_CHECKED_CHARS:], place.after[:_CHECKED_CHARS]
+    if len(before) < len(place.before):
+        before = before[before.find("\n") + 1 :]
     return new_errors(before + after, before + joint.text + rest[:_CHECKED_CHARS], place.language_id)

@@ -10,7 +10,7 @@ from lsp_server.indentation import blanks_of, unit_of
 from lsp_server.languages import Language, language_of
 
 # Rules look at the neighbourhood only, so that a large file costs no more than a small one.
-_CHARS_BEFORE = 16_000
+_CHARS_BEFORE = 8_000
 _CHARS_AFTER = 8_000
 _LINES_FOR_UNIT = 200
 
@@ -60,6 +60,11 @@ class Surroundings:
     def stack(self) -> lexing.Stack:
         """What is open at the cursor; a line comment is not, since no text closes it."""
         return lexing.stack_after(self.before, self.language)
+
+    @cached_property
+    def is_in_front_of_line(self) -> bool:
+        """True when the cursor stands before the first character of a line that has text."""
+        return bool(self.tail.strip()) and not self.head.strip()
 
     @cached_property
     def unit(self) -> str:

@@ -115,10 +115,15 @@ def _without_overlap(text: str, seam: _Seam) -> str:
 
 
 def _faults(text: str, seam: _Seam) -> int:
-    """How many openers `text` closes that are the document's to close, or leaves open itself."""
-    after = lexing.stack_after(text, seam.language, seam.open)
-    common = _common(seam.open, after)
-    return max(0, seam.floor - common) + len(after) - common
+    """What is wrong with the line once `text` stands in front of the rest: strays, and brackets left over or lost."""
+    stack, strays = seam.open, 0
+    for event in lexing.scan(text + seam.rest, seam.language, seam.open):
+        stack = event.after
+        strays += event.before == event.after
+    level = len(lexing.without_line_comment(stack, seam.language))
+    most = len(lexing.without_line_comment(lexing.stack_after(seam.rest, seam.language, seam.open), seam.language))
+    least = most - (len(seam.open) - seam.floor)
+    return strays + max(0, level - most, least - level)
 
 
 def _glued(text: str, tail: str) -> int:
@@ -142,6 +147,8 @@ def _common(left: lexing.Stack, right: lexing.Stack) -> int:
 
 def _missing(stack: lexing.Stack, place: Surroundings) -> int:
     """How many of the innermost openers no text behind the cursor closes."""
+    if not stack:
+        return 0
     closed = _closed_below(stack, place)
     strays = _strays(stack, closed)
     missing = 0
@@ -154,6 +161,8 @@ def _closed_below(stack: lexing.Stack, place: Surroundings) -> list[str]:
     """The openers of what the text behind the cursor closes without having opened it, in order."""
     closed, level = [], len(stack)
     for event in lexing.scan(place.after, place.language, place.stack):
+        if not level:
+            break
         mark = place.after[event.start : event.end]
         if event.before == event.after and len(event.before) <= level:
             closed.append(lexing.OPENER_OF[mark])
