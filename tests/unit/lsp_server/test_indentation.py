@@ -56,5 +56,5 @@ def test_leaving_the_scope_beats_lines_that_cannot_stand_where_they_would() -> N
 
 
 def test_blank_lines_are_empty() -> None:
-    found = fitted(["a", "   ", "b"], head="  ", origin="", unit="  ", language=language_of("c"))
+    found = fitted(["a", "   ", "  b"], head="  ", origin="", unit="  ", language=language_of("c"))
     assert found == ["a", "", "  b"]
