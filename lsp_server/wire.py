@@ -61,6 +61,14 @@ class StrictProtocol(LanguageServerProtocol):
     def _register_builtin_features(self) -> None:
         """None of pygls's own: its document store and life cycle are replaced (see `features`)."""
 
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """As pygls, without its cache: that one would keep every protocol object alive for good."""
+        return types.METHOD_TO_TYPES.get(method, (None,))[0]
+
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """See `get_message_type`."""
+        return types.METHOD_TO_TYPES.get(method, (None, None))[1]
+
     # Incoming
 
     def handle_frame(self, body: bytes) -> None:

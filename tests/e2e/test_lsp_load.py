@@ -33,12 +33,14 @@ async def test_a_key_in_a_long_file_costs_less_than_five_milliseconds() -> None:
 async def test_closed_documents_leave_nothing_behind() -> None:
     async with lsp.session({"text": "a + b"}) as client:
         for number in range(200):
-            uri = f"untitled:{number}"
+            uri = f"untitled:closed-{number}"
             client.open("total = ", uri)
             assert await client.inline(0, 8, uri)
             client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
         status = await client.request("workspace/executeCommand", {"command": "lacuna.status"})
         assert (status["documents"], status["jobs"]) == (0, 0)
         gc.collect()
-        left = [item for item in gc.get_objects() if isinstance(item, Document) and item.uri.startswith("untitled:")]
+        left = [
+            item for item in gc.get_objects() if isinstance(item, Document) and item.uri.startswith("untitled:closed-")
+        ]
         assert len(left) <= 1
