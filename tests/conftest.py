@@ -1,9 +1,54 @@
-"""How hard the property tests look: 300 examples in the normal run, `--hypothesis-profile=nightly` for 10,000."""
+"""What every test may ask for: the default model, and how hard the property tests look.
+
+300 examples in the normal run, `--hypothesis-profile=nightly` for 10,000.
+"""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from engine.models.hybrid import HybridDenoiser
 
 settings.register_profile("normal", max_examples=300, deadline=None)
 settings.register_profile("nightly", max_examples=10_000, deadline=None)
 settings.load_profile("normal")
+
+DEFAULT_MODEL = "qwen2.5-coder-0.5b"
+
+
+@pytest.fixture(scope="session")
+def default_gguf() -> Path:
+    """The default model's file, fetched on first use as `lacuna models pull` would."""
+    from engine.store import Store
+
+    return Store.of_user(os.environ).pull(DEFAULT_MODEL)
+
+
+@pytest.fixture(scope="session")
+def default_model(default_gguf: Path) -> HybridDenoiser:
+    """The default model on the int8 path with its patch, loaded once for the whole run."""
+    from engine.models.loading import adapter_path, load_denoiser
+    from engine.store import Store
+
+    cache = Store.of_user(os.environ).converted_dir(DEFAULT_MODEL)
+    return load_denoiser(default_gguf, cache, name=DEFAULT_MODEL, adapter=adapter_path(), threads=os.cpu_count())
+
+
+@pytest.fixture
+def model_home(default_gguf: Path, tmp_path: Path) -> Path:
+    """A `LACUNA_HOME` of the test's own that shares the fetched and converted models, but no engine and no logs."""
+    from engine.paths import Paths
+
+    real = Paths.from_environment(os.environ)
+    home = tmp_path / "home"
+    home.mkdir()
+    real.cache.mkdir(parents=True, exist_ok=True)
+    (home / "models").symlink_to(real.models, target_is_directory=True)
+    (home / "cache").symlink_to(real.cache, target_is_directory=True)
+    return home

@@ -64,24 +64,24 @@ class Editor:
     """A running server and the files open in it."""
 
     def __init__(self, on_draft: Callable[[DraftSeen], None]) -> None:
-        self._client = LanguageClient("lacuna-demo", "0.1.0")
-        self._client.feature("lacuna/draft")(lambda params: on_draft(_draft(params)))
+        self.client = LanguageClient("lacuna-demo", "0.1.0")
+        self.client.feature("lacuna/draft")(lambda params: on_draft(_draft(params)))
         # What the server says is for a log window, which a demo does not have.
-        self._client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)
+        self.client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)
         self.messages: list[str] = []
-        self._client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
+        self.client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
 
     async def start(self, root: Path, server_options: list[str]) -> None:
         """Start `lacuna lsp` and initialize it as an editor would."""
-        await self._client.start_io(sys.executable, "-m", "lsp_server", *server_options)
-        await self._client.initialize_async(
+        await self.client.start_io(sys.executable, "-m", "lsp_server", *server_options)
+        await self.client.initialize_async(
             types.InitializeParams(
                 capabilities=_capabilities(),
                 root_uri=root.as_uri(),
                 initialization_options={"drafts": True},
             )
         )
-        self._client.initialized(types.InitializedParams())
+        self.client.initialized(types.InitializedParams())
 
     async def wait_ready(self, seconds: float) -> None:
         """Wait until the server's engine serves. Raises TimeoutError, or RuntimeError when it cannot start."""
@@ -93,7 +93,7 @@ class Editor:
 
     async def status(self) -> dict[str, Any]:
         """The `lacuna.status` object."""
-        result = await self._client.workspace_execute_command_async(
+        result = await self.client.workspace_execute_command_async(
             types.ExecuteCommandParams(command="lacuna.status", arguments=[])
         )
         return dict(plain(result))
@@ -101,13 +101,13 @@ class Editor:
     def open(self, file: OpenFile) -> None:
         """didOpen."""
         item = types.TextDocumentItem(file.uri, file.language, file.version, file.text)
-        self._client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def replace_all(self, file: OpenFile, text: str) -> None:
         """didChange to `text`."""
         file.version += 1
         file.text = text
-        self._client.text_document_did_change(
+        self.client.text_document_did_change(
             types.DidChangeTextDocumentParams(
                 types.VersionedTextDocumentIdentifier(file.version, file.uri),
                 [types.TextDocumentContentChangeWholeDocument(text)],
@@ -116,7 +116,7 @@ class Editor:
 
     async def inline_completion(self, file: OpenFile, offset: int) -> list[types.TextEdit]:
         """The first inline completion at `offset`, as edits; none when there is nothing to show."""
-        result = await self._client.text_document_inline_completion_async(
+        result = await self.client.text_document_inline_completion_async(
             types.InlineCompletionParams(
                 context=types.InlineCompletionContext(types.InlineCompletionTriggerKind.Invoked),
                 text_document=types.TextDocumentIdentifier(file.uri),
@@ -131,7 +131,7 @@ class Editor:
 
     async def code_action(self, file: OpenFile, start: int, end: int, kind: str) -> list[types.TextEdit]:
         """List the actions of `kind` on a selection, resolve the first, and give its edits."""
-        listed = await self._client.text_document_code_action_async(
+        listed = await self.client.text_document_code_action_async(
             types.CodeActionParams(
                 types.TextDocumentIdentifier(file.uri),
                 file.range(start, end),
@@ -140,7 +140,7 @@ class Editor:
         )
         for action in listed or []:
             if isinstance(action, types.CodeAction):
-                resolved = await self._client.code_action_resolve_async(action)
+                resolved = await self.client.code_action_resolve_async(action)
                 return _edits_of(resolved.edit, file)
         return []
 
@@ -154,19 +154,19 @@ class Editor:
             },
             "instruction": instruction,
         }
-        result = await self._client.workspace_execute_command_async(
+        result = await self.client.workspace_execute_command_async(
             types.ExecuteCommandParams(command="lacuna.rewrite", arguments=[argument])
         )
         if result is None:
             return []
-        converter = self._client.protocol._converter
+        converter = self.client.protocol._converter
         return _edits_of(converter.structure(plain(result), types.WorkspaceEdit), file)
 
     async def stop(self) -> None:
         """shutdown, exit, and wait for the process."""
-        await self._client.shutdown_async(None)
-        self._client.exit(None)
-        await self._client.stop()
+        await self.client.shutdown_async(None)
+        self.client.exit(None)
+        await self.client.stop()  # type: ignore[no-untyped-call]  # pygls leaves it unannotated
 
 
 def plain(value: Any) -> Any:

@@ -34,7 +34,7 @@ def read_rows(path: Path, limit: int) -> list[Row]:
 
 def shown(row: Row, raw: str) -> str:
     """The document after the engine's text went through the rules and was accepted."""
-    document = row["prompt"] + row["suffix"]
+    document: str = row["prompt"] + row["suffix"]
     ghost = present(raw, document, len(row["prompt"]), "python", single_line=False, automatic=False)
     if ghost is None:
         return document

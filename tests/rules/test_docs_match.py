@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from lsp_server.settings import rules
+from lsp_server.settings import markdown_table
 from tests.rules.sources import ROOT
 
 REFERENCE = re.compile(r"`?(tests/[\w/]+\.py)::(\w+)(?:\[[^\]]*\])?`?")
@@ -38,7 +38,9 @@ def missing(text: str) -> list[str]:
 
 def test_every_invariant_names_a_test_that_exists() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert references(text), "ARCHITECTURE.md names no tests for its invariants"
+    invariants = re.split(r"^\d+\. ", text.split("## Invariants")[1], flags=re.MULTILINE)[1:]
+    assert len(invariants) >= 10
+    assert [line for line in invariants if not references(line)] == []
     assert missing(text) == []
 
 
@@ -58,4 +60,4 @@ def test_a_reference_that_leads_nowhere_is_found() -> None:
 
 def test_the_readme_shows_every_setting() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [rule.path for _, _, rule in rules() if f"| `{rule.path}` |" not in text] == []
+    assert markdown_table().strip() in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -107,13 +107,13 @@ class Scripted:
         self._script = [*self.tokenizer.encode(text), min(self.facts.special.end)]
         self.steps = 0
 
-    def context_for(self, ids: list[int]) -> Context:
+    def context_for(self, ids: Sequence[int]) -> Context:
         return self._inner.context_for(ids)
 
     def release(self, context: Context) -> None:
         self._inner.release(context)
 
-    def encode(self, context: Context, ids: list[int]) -> None:
+    def encode(self, context: Context, ids: Sequence[int]) -> None:
         self._inner.encode(context, ids)
 
     def step(self, context: Context, rows: CanvasRows) -> torch.Tensor:

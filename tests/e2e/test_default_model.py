@@ -1,0 +1,160 @@
+"""The whole path with the default model: real server, real engine, real weights, as an editor and as a shell sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcRequestCancelled
+
+from engine.cli.editor import DraftSeen, Editor, OpenFile
+
+pytestmark = pytest.mark.model
+
+LOAD_LIMIT_S = 240.0
+WHOLE_FILE = {"start": {"line": 0, "character": 0}, "end": {"line": 119, "character": 0}}
+CODE = '''def area(width, height):
+    """Return the area of a rectangle."""
+    return width * height
+
+
+def perimeter(width, height):
+    """Return the perimeter of a rectangle."""
+    return 0
+'''
+
+
+@pytest.fixture
+def environment(model_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An engine of this test's own on the shared models; stopped afterwards."""
+    monkeypatch.setenv("LACUNA_HOME", str(model_home))
+    yield model_home
+    lacuna("engine", "stop")
+
+
+def lacuna(*arguments: str, text: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine.cli.main", *arguments]
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        command,
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": paths},
+        timeout=LOAD_LIMIT_S,
+        check=False,
+    )
+
+
+def test_the_demo_applies_every_edit(environment: Path) -> None:
+    done = lacuna("demo", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["model"] == "qwen2.5-coder-0.5b"
+    assert report["device"] == "cpu"
+    assert [step["name"] for step in report["steps"]] == ["completion", "fill", "rewrite"]
+    for step in report["steps"]:
+        assert step["ok"], step
+        assert step["after"] != step["before"]
+        assert 0 < step["ms_first_draft"] <= step["ms_total"]
+        assert 0 < step["passes"] <= step["tokens"]
+        assert step["route"] in ("causal", "diffusion")
+
+
+def test_files_from_the_shell(environment: Path, tmp_path: Path) -> None:
+    holes = tmp_path / "shapes.py"
+    holes.write_bytes(CODE.replace("return 0", "return <fill>").replace("\n", "\r\n").encode())
+    done = lacuna("fill", str(holes), "--write")
+    assert done.returncode == 0, done.stderr
+    filled = holes.read_bytes().decode()
+    assert "<fill>" not in filled
+    assert filled.count("\n") == filled.count("\r\n")
+    head, _, _ = CODE.replace("\n", "\r\n").rpartition("0\r\n")
+    assert filled.startswith(head)
+
+    printed = lacuna(
+        "rewrite", "-", "--lines", "1:3", "--instruction", "Rename width to w.", "--language", "python", text=CODE
+    )
+    assert printed.returncode == 0, printed.stderr
+    assert "+def area(w, height):" in printed.stdout
+
+    untouched = tmp_path / "none.py"
+    untouched.write_text("x = 1\n")
+    refused = lacuna("fill", str(untouched))
+    assert refused.returncode == 2
+    assert "no hole" in refused.stderr
+
+
+@asynccontextmanager
+async def editor(root: Path, drafts: list[DraftSeen]) -> AsyncIterator[Editor]:
+    running = Editor(drafts.append)
+    await running.start(root, [])
+    try:
+        await running.wait_ready(LOAD_LIMIT_S)
+        yield running
+    finally:
+        await running.stop()
+
+
+async def engine_pid(running: Editor) -> int:
+    facts: dict[str, Any] = (await running.status())["facts"]
+    return int(facts["pid"])
+
+
+@pytest.mark.asyncio
+async def test_two_editors_share_one_engine_and_outlive_its_death(environment: Path, tmp_path: Path) -> None:
+    drafts: list[DraftSeen] = []
+    file = OpenFile(tmp_path / "shapes.py", CODE, "python")
+    start = CODE.index("    return 0")
+    async with editor(tmp_path, drafts) as first, editor(tmp_path, []) as second:
+        pid = await engine_pid(first)
+        assert await engine_pid(second) == pid
+        first.open(file)
+        edits = await first.code_action(file, start, len(CODE), "refactor.rewrite.lacuna.fill")
+        after = file.replaced(edits)
+        assert after.startswith(CODE[:start])
+        assert after.endswith("\n")
+        assert "return 0" not in after
+        assert drafts
+        assert all(0 <= draft.settled <= len(draft.text) for draft in drafts)
+
+        os.kill(pid, signal.SIGKILL)
+        assert await first.inline_completion(file, start) == []
+        await first.wait_ready(LOAD_LIMIT_S)
+        assert await engine_pid(first) != pid
+        assert await first.code_action(file, start, len(CODE), "refactor.rewrite.lacuna.fill") == edits
+
+
+@pytest.mark.asyncio
+async def test_a_cancelled_rewrite_stops_the_engine_s_work(environment: Path, tmp_path: Path) -> None:
+    drafts: list[DraftSeen] = []
+    text = "".join(f"def f{i}(x):\n    return x + {i}\n\n\n" for i in range(30))
+    file = OpenFile(tmp_path / "many.py", text, "python")
+    async with editor(tmp_path, drafts) as running:
+        running.open(file)
+        argument = {"uri": file.uri, "range": WHOLE_FILE, "instruction": "Add type hints."}
+        params = types.ExecuteCommandParams(command="lacuna.rewrite", arguments=[argument])
+        protocol = running.client.protocol
+        work = asyncio.ensure_future(protocol.send_request_async(types.WORKSPACE_EXECUTE_COMMAND, params, msg_id="r1"))
+        while not drafts:
+            await asyncio.sleep(0.02)
+        running.client.cancel_request(types.CancelParams(id="r1"))
+        with pytest.raises(JsonRpcRequestCancelled):
+            await asyncio.wait_for(work, 10)
+        report = (await running.status())["report"]
+        assert (report["jobs_running"], report["jobs_cancelled"]) == (0, 1)
+        seen = len(drafts)
+        # A later answer on the same connection proves that no draft of the cancelled job is on its way.
+        await running.status()
+        assert len(drafts) == seen
