@@ -130,7 +130,7 @@ async def _fill_one(engine: Engine, document: Document, offset: int, max_tokens:
     done = await engine.submit(request)
     if done.stats.stop == "budget":
         return done, _Filled(None, _cut_off(max_tokens))
-    ghost = present_in(document, offset, done.text, automatic=False)
+    ghost = present_in(document, offset, done.text, single_line=False, automatic=False)
     if ghost is None:
         return done, _Filled(None, "the engine has nothing to add here")
     inserted = document.to_document_newlines(ghost.text)

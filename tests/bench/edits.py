@@ -10,10 +10,9 @@ import asyncio
 import json
 from time import perf_counter
 
+from engine.protocol.messages import Rewrite
 from lsp_server.engine_client import Engine
 from lsp_server.rewrite_text import clean_rewrite
-
-from engine.protocol.messages import Rewrite
 from tests.bench.measure import Row, measure_rows, options_parser, outcome
 from tests.bench.sandbox import passes
 

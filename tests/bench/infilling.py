@@ -14,10 +14,9 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from engine.protocol.messages import Fill
 from lsp_server.engine_client import Engine
 from lsp_server.ghost_text import present
-
-from engine.protocol.messages import Fill
 from tests.bench.measure import Row, measure_rows, options_parser, outcome
 from tests.bench.sandbox import passes
 

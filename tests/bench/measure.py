@@ -9,9 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from lsp_server.engine_client import Engine
-
 from engine.protocol.messages import Done
+from lsp_server.engine_client import Engine
 
 Row = dict[str, Any]
 Measure = Callable[[Engine, Row], Awaitable[Row]]

@@ -1,4 +1,4 @@
-"""The whole path with the default model: real server, real engine, real weights, as an editor and as a shell sees it."""
+"""The whole path with the default model: real server, engine and weights, as an editor and as a shell sees it."""
 
 from __future__ import annotations
 

@@ -41,6 +41,6 @@ async def test_closed_documents_leave_nothing_behind() -> None:
         assert (status["documents"], status["jobs"]) == (0, 0)
         gc.collect()
         left = [
-            item for item in gc.get_objects() if isinstance(item, Document) and item.uri.startswith("untitled:closed-")
+            item for item in gc.get_objects() if type(item) is Document and item.uri.startswith("untitled:closed-")
         ]
         assert len(left) <= 1
