@@ -19,6 +19,9 @@ settings.register_profile("normal", max_examples=300, deadline=None)
 settings.register_profile("nightly", max_examples=10_000, deadline=None)
 settings.load_profile("normal")
 
+# As the engine does it: threads that spin while they wait make tests crawl on a busy machine.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 
 

@@ -1,6 +1,6 @@
 """The default model itself: our forward against transformers' on the same file, int8 against fp32, the tokenizer.
 
-Each test lets go of its models before the next is loaded: the float weights alone are 2.5 GB.
+The float weights alone are 2.5 GB: they are let go before transformers loads its own.
 """
 
 from __future__ import annotations
@@ -8,27 +8,42 @@ from __future__ import annotations
 import gc
 import inspect
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
 
 from engine.models.base import CanvasRows, Denoiser
-from engine.models.loading import adapter_path, load_denoiser
+from engine.models.hybrid import HybridDenoiser
+from engine.models.loading import load_denoiser
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
 NAME = "qwen2.5-coder-0.5b"
 
 
+@dataclass(frozen=True)
+class FloatResults:
+    """What the fp32 path says of the held-out texts: ids and logits of the first two, the mean nll of all."""
+
+    rows: list[list[int]]
+    logits: list[torch.Tensor]
+    nll: float
+
+
 @pytest.fixture(scope="module")
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("converted")
-
-
-def load(gguf: Path, cache_dir: Path, precision: str, adapter: Path | None = None) -> Denoiser:
-    return load_denoiser(gguf, cache_dir, name=NAME, precision=precision, adapter=adapter, threads=None)
+def float_results(default_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> FloatResults:
+    cache_dir = tmp_path_factory.mktemp("unused")
+    model = load_denoiser(default_gguf, cache_dir, name=NAME, precision="fp32", adapter=None, threads=None)
+    rows = [model.tokenizer.encode(text) for text in held_out_texts()[:2]]
+    results = FloatResults(rows, [logits_of(model, ids) for ids in rows], mean_nll(model, held_out_texts()))
+    assert not list(cache_dir.iterdir())
+    del model
+    gc.collect()
+    return results
 
 
 def held_out_texts() -> list[str]:
@@ -67,41 +82,44 @@ def mean_nll(model: Denoiser, texts: list[str]) -> float:
     return float(torch.stack(losses).mean())
 
 
-def test_the_float_path_agrees_with_transformers(default_gguf: Path, cache_dir: Path) -> None:
-    from transformers import AutoModelForCausalLM
+def transformers_logits(gguf: Path, rows: list[list[int]]) -> list[torch.Tensor]:
+    """What transformers' own Qwen2 makes of the same file, configuration and weights read by its own code."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    model = load(default_gguf, cache_dir, "fp32")
-    texts = held_out_texts()[:2]
-    pairs = [(ids, logits_of(model, ids)) for ids in map(model.tokenizer.encode, texts)]
-    del model
+    config = Qwen2Config(**_read_by_transformers(gguf)["config"])
+    with torch.device("meta"):
+        reference = Qwen2ForCausalLM(config)
+    tensors = _read_by_transformers(gguf, return_tensors=True, model_to_load=reference)["tensors"]
+    reference = Qwen2ForCausalLM(config)
+    missing, unexpected = reference.load_state_dict(tensors, strict=False)
+    assert not [*missing, *unexpected]
+    del tensors
+    reference.train(mode=False)
+    with torch.no_grad():
+        return [reference(torch.tensor([ids])).logits[0] for ids in rows]
+
+
+def _read_by_transformers(gguf: Path, **options: Any) -> dict[str, Any]:
+    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+    parsed: dict[str, Any] = load_gguf_checkpoint(gguf, **options)  # type: ignore[no-untyped-call]
+    return parsed
+
+
+def test_the_float_path_agrees_with_transformers(default_gguf: Path, float_results: FloatResults) -> None:
+    theirs = transformers_logits(default_gguf, float_results.rows)
+    for mine, other in zip(float_results.logits, theirs, strict=True):
+        assert float((mine - other).abs().max()) < 1e-3
     gc.collect()
-    reference = AutoModelForCausalLM.from_pretrained(
-        default_gguf.parent, gguf_file=default_gguf.name, dtype=torch.float32
-    )
-    for ids, ours in pairs:
-        with torch.no_grad():
-            theirs = reference(torch.tensor([ids])).logits[0]
-        assert float((ours - theirs).abs().max()) < 1e-3
-    del reference
-    gc.collect()
 
 
-def test_int8_loses_less_than_three_percent_of_nll(default_gguf: Path, cache_dir: Path) -> None:
-    texts = held_out_texts()
-    nll = {}
-    for precision in ("fp32", "int8"):
-        model = load(default_gguf, cache_dir, precision)
-        nll[precision] = mean_nll(model, texts)
-        del model
-        gc.collect()
-    assert nll["fp32"] < 2.5
-    assert nll["int8"] < 1.03 * nll["fp32"]
+def test_int8_loses_less_than_three_percent_of_nll(default_model: HybridDenoiser, float_results: FloatResults) -> None:
+    assert float_results.nll < 2.5
+    assert mean_nll(default_model, held_out_texts()) < 1.03 * float_results.nll
 
 
-def test_the_shipped_adapter_fills_a_gap_the_plain_model_does_not(default_gguf: Path, cache_dir: Path) -> None:
-    adapter = adapter_path()
-    assert adapter is not None
-    model = load(default_gguf, cache_dir, "int8", adapter)
+def test_the_shipped_adapter_fills_a_gap(default_model: HybridDenoiser) -> None:
+    model = default_model
     special, encode = model.facts.special, model.tokenizer.encode
     prefix = 'def area(width, height):\n    """Area of a rectangle."""\n    return '
     suffix = "\n\n\nprint(area(3, 4))\n"
@@ -120,8 +138,8 @@ def test_the_shipped_adapter_fills_a_gap_the_plain_model_does_not(default_gguf: 
     assert model.tokenizer.decode_bytes(middle).strip() in {b"width * height", b"height * width"}
 
 
-def test_a_wide_step_equals_single_steps(default_gguf: Path, cache_dir: Path) -> None:
-    model = load(default_gguf, cache_dir, "int8", adapter_path())
+def test_a_wide_step_equals_single_steps(default_model: HybridDenoiser) -> None:
+    model = default_model
     ids = model.tokenizer.encode(held_out_texts()[0])
     context = model.context_for(ids[:100])
     model.encode(context, ids[:100])
@@ -137,11 +155,13 @@ def test_a_wide_step_equals_single_steps(default_gguf: Path, cache_dir: Path) ->
     model.release(context)
 
 
-def test_the_tokenizer_agrees_with_transformers_on_ordinary_text(default_gguf: Path, cache_dir: Path) -> None:
+def test_the_tokenizer_agrees_with_transformers_on_ordinary_text(
+    default_gguf: Path, default_model: HybridDenoiser
+) -> None:
     from transformers import AutoTokenizer
 
     reference = AutoTokenizer.from_pretrained(default_gguf.parent, gguf_file=default_gguf.name)
-    ours = load(default_gguf, cache_dir, "int8").tokenizer
+    ours = default_model.tokenizer
     ordinary = [
         "I'd say 'we'll' see it's 2024!\r\n\r\n\tdone",
         "äöü ß – “quoted” 日本語 123456 \U0001f600",
@@ -153,8 +173,8 @@ def test_the_tokenizer_agrees_with_transformers_on_ordinary_text(default_gguf: P
         assert ours.decode_bytes(ids) == text.encode()
 
 
-def test_special_text_is_text_in_the_real_vocabulary(default_gguf: Path, cache_dir: Path) -> None:
-    model = load(default_gguf, cache_dir, "int8")
+def test_special_text_is_text_in_the_real_vocabulary(default_model: HybridDenoiser) -> None:
+    model = default_model
     special = model.facts.special
     assert (special.fim_prefix, special.fim_middle, special.fim_suffix) == (151659, 151660, 151661)
     assert {151643, 151645} <= special.end
