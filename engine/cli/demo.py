@@ -29,7 +29,7 @@ FILL_KIND = "refactor.rewrite.lacuna.fill"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One thing to show. `select` is text in the sample `file`; `typed` is put behind it before the request."""
+    """One thing to show: `select` is text in the sample `file`, `typed` is typed behind it before the request."""
 
     name: str
     title: str
@@ -43,9 +43,9 @@ SCENES = (
     Scene(
         "completion",
         "Inline completion in the middle of a function",
-        "inventory.py",
-        'raise ValueError(f"not enough {name} in stock")',
-        typed="\n        ",
+        "words.py",
+        "    counts = {}",
+        typed="\n    for word in words:\n        ",
     ),
     Scene("fill", "Selection filled from its surroundings", "prices.py", "    return net\n"),
     Scene(

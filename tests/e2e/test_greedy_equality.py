@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.diffusion.config import CAUSAL, SamplingConfig
+from engine.diffusion.config import SamplingConfig
 from engine.diffusion.denoise import Gap, denoise, greedy
 from engine.diffusion.stopping import Limits
 from engine.models.base import Context, Denoiser
@@ -22,12 +22,11 @@ from engine.models.hybrid import HybridDenoiser
 
 pytestmark = pytest.mark.model
 
-TOKENS = 14
+TOKENS = 12
 # Measured on the int8 path: the same row in passes of 1 to 64 rows differs by less than this.
 NOISE = 0.02
 OFF = {"warm_start": False, "ngram": False, "masks": False, "jacobi": False}
 SOURCES = {
-    "none": CAUSAL,
     "warm_start": SamplingConfig(**{**OFF, "warm_start": True}),
     "ngram": SamplingConfig(**{**OFF, "ngram": True}, ngram_min=1),
     "masks": SamplingConfig(**{**OFF, "masks": True}, mask_confidence=0.1),
