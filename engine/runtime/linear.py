@@ -18,6 +18,8 @@ from typing import Any, Protocol
 
 import torch
 
+from engine.runtime.environment import prepare_environment
+
 _ENGINE = "fbgemm"
 _INPUT_SCALE = 1.0 / 63.5
 _INPUT_ZERO = 64
@@ -118,14 +120,12 @@ def quantise_per_channel(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
 
 def configure_runtime(threads: int | None) -> int:
-    """Set torch's thread count (None keeps torch's own choice), flush denormals, ask for reproducible sums.
+    """Set torch's thread count (None keeps torch's own choice) and flush denormals; returns the thread count.
 
-    Returns the thread count. Denormals are flushed for the calling thread, so call this on the thread that will run
-    the model. Sums: MKL reads its conditional numerical reproducibility mode before its first matrix product; in the
-    strict mode a row of a float product is the same whatever the other rows are, as it is for the int8 layers.
-    Called after something was computed, or on a processor that is not Intel's, rows are equal up to rounding only.
+    Denormals are flushed for the calling thread, so call this on the thread that will run the model. Also prepares
+    the environment as far as that still has an effect: see `environment.prepare_environment`.
     """
-    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+    prepare_environment(os.environ)
     if threads is not None:
         torch.set_num_threads(max(1, threads))
     torch.set_flush_denormal(True)
