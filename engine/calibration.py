@@ -9,6 +9,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -24,13 +25,16 @@ ForwardCosts = tuple[tuple[int, float], ...]
 def forward_costs(model: Denoiser, file: Path, threads: int, clock: Callable[[], float]) -> ForwardCosts:
     """(rows, milliseconds) pairs: from `file` when it is for this machine and thread count, else measured and kept.
 
-    A file that cannot be read or written costs only the time to measure again.
+    Costs taken while something else had the cores are used once and not kept, and the next start measures again. A
+    file that cannot be read or written costs only that time too.
     """
     machine = _machine(model, threads)
     known = _read(file, machine)
     if known:
         return known
     costs = measure(model, clock)
+    if not is_plausible(costs):
+        return costs
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f"{file.name}.{os.getpid()}")
@@ -39,6 +43,11 @@ def forward_costs(model: Denoiser, file: Path, threads: int, clock: Callable[[],
     except OSError:
         return costs
     return costs
+
+
+def is_plausible(costs: ForwardCosts) -> bool:
+    """Whether wider passes cost more, as they do on a machine that is left alone; small inversions are noise."""
+    return all(wide >= 0.8 * narrow for (_, narrow), (_, wide) in pairwise(costs))
 
 
 def measure(model: Denoiser, clock: Callable[[], float]) -> ForwardCosts:
