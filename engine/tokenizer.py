@@ -44,8 +44,11 @@ class BpeTokenizer:
 
     @classmethod
     def load(cls, path: Path) -> BpeTokenizer:
-        """Read what `save` wrote."""
-        return cls(Tokenizer.from_file(str(path)))
+        """Read what `save` wrote. Raises ValueError for a file that is something else."""
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception as fault:  # the library raises nothing more precise
+            raise ValueError(f"{path} is no tokenizer: {fault}") from fault
 
     def save(self, path: Path) -> None:
         self._backend.save(str(path), pretty=False)

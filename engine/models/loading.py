@@ -5,6 +5,7 @@ Owns the order of things and where the packaged adapter lies; formats are `conve
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -50,6 +51,9 @@ from engine.tokenizer import BpeTokenizer
 
 PACKAGED_ADAPTER = "qwen2.5-coder-0.5b-fim.safetensors"
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+# What a truncated, changed or missing file of the converted model shows itself by.
+_DAMAGE = (SafetensorError, KeyError, OSError, ValueError)
 
 Progress = Callable[[str, float], None]
 
@@ -128,16 +132,25 @@ class _Source:
 
 
 def _load_int8(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
+    """Load the converted model; a damaged one is only a cache, so it is made anew once from the model's own file."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(out.with_name(f"{out.name}.lock")):
-        manifest, adapter = _converted(source, out, adapter_file)
         try:
-            weights = _int8_weights(source, out, manifest.shape, adapter)
-            tokenizer = BpeTokenizer.load(out / TOKENIZER)
-        except (SafetensorError, KeyError, OSError) as fault:
+            return _load_converted(source, out, adapter_file)
+        except _DAMAGE:
+            shutil.rmtree(out, ignore_errors=True)
+        try:
+            return _load_converted(source, out, adapter_file)
+        except _DAMAGE as fault:
             raise EngineError(
                 "model_corrupt", f"the converted model in {out} is damaged: {fault}", f"remove {out} and start again"
             ) from fault
+
+
+def _load_converted(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
+    manifest, adapter = _converted(source, out, adapter_file)
+    weights = _int8_weights(source, out, manifest.shape, adapter)
+    tokenizer = BpeTokenizer.load(out / TOKENIZER)
     return weights, tokenizer, manifest.special, adapter.name if adapter else ""
 
 

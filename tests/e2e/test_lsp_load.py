@@ -40,7 +40,5 @@ async def test_closed_documents_leave_nothing_behind() -> None:
         status = await client.request("workspace/executeCommand", {"command": "lacuna.status"})
         assert (status["documents"], status["jobs"]) == (0, 0)
         gc.collect()
-        left = [
-            item for item in gc.get_objects() if type(item) is Document and item.uri.startswith("untitled:closed-")
-        ]
+        left = [item for item in gc.get_objects() if type(item) is Document and item.uri.startswith("untitled:closed-")]
         assert len(left) <= 1

@@ -10,7 +10,7 @@ import pytest
 from engine.calibration import ROWS, forward_costs, is_plausible
 from engine.core import EngineCore
 from engine.models.tiny import tiny_denoiser
-from engine.prompts import CUT_STEP, cut_left, dedent, fence_for
+from engine.prompts import CUT_STEP, cut_left, dedent, fence_for, sentence
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Fill, Rewrite
 
@@ -160,6 +160,11 @@ def test_a_fence_is_longer_than_any_in_the_code() -> None:
 )
 def test_dedent_takes_the_common_margin_only(text: str, expected: str) -> None:
     assert dedent(text) == expected
+
+
+def test_an_instruction_is_a_sentence_of_its_own() -> None:
+    assert sentence(" add a test ") == "add a test."
+    assert sentence("Why?") == "Why?"
 
 
 def test_costs_are_measured_once_and_read_again_only_for_the_same_machine(tmp_path: Path) -> None:
