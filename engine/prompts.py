@@ -22,9 +22,6 @@ CUT_STEP = 64
 # 16 to 18): the code first, then the instruction, then what is to stay.
 SYSTEM = "You are an expert programmer who edits code."
 QUESTION = (
-    "Here is a piece of code:\n\n{code}\n\n"
-    "{instruction} Keep everything else as it is and give the complete code."
-)
     "Here is a piece of code:\n\n{code}\n\n{instruction} Keep everything else as it is and give the complete code."
 )
 
