@@ -17,6 +17,7 @@ from engine.cli.editor import DraftSeen
 
 NOISE = "░▒▓"
 NOISE_LENGTH = 48
+EMPTY = DraftSeen("", 0, 0)
 
 
 class CanvasView:
@@ -25,37 +26,34 @@ class CanvasView:
     def __init__(self, console: Console, *, live: bool) -> None:
         self._console = console
         self._enabled = live
-        self._live: Live | None = None
+        self._draft = EMPTY
         self._noise = random.Random(0)  # noqa: S311 - decoration
         self._title = ""
 
     @contextmanager
     def scene(self, title: str) -> Iterator[None]:
         """Show drafts while the block runs; nothing is left on the screen afterwards."""
-        self._title = title
+        self._title, self._draft = title, EMPTY
         if not self._enabled:
             yield
             return
-        with Live(self._frame("", 0, 0), console=self._console, transient=True, refresh_per_second=20) as live:
-            self._live = live
-            try:
-                yield
-            finally:
-                self._live = None
+        with Live(get_renderable=self._frame, console=self._console, transient=True, refresh_per_second=15):
+            yield
 
     def show(self, draft: DraftSeen) -> None:
-        """Draw one denoising step."""
-        if self._live is not None:
-            self._live.update(self._frame(draft.text, draft.settled, draft.step))
+        """Take in one denoising step; it is drawn with the next frame."""
+        self._draft = draft
 
-    def _frame(self, text: str, settled: int, step: int) -> Group:
+    def _frame(self) -> Group:
+        """The canvas now, with fresh noise where nothing has been said yet."""
+        draft = self._draft
         canvas = Text()
-        canvas.append(text[:settled], style="bold")
-        canvas.append(text[settled:], style="dim italic")
-        noise = max(0, NOISE_LENGTH - len(text) // 2)
+        canvas.append(draft.text[: draft.settled], style="bold")
+        canvas.append(draft.text[draft.settled :], style="dim italic")
+        noise = max(0, NOISE_LENGTH - len(draft.text) // 2)
         canvas.append("".join(self._noise.choice(NOISE) for _ in range(noise)), style="bright_black")
-        head = Text(f"step {step}  {self._title}".rstrip(), style="cyan")
-        return Group(head, canvas)
+        head = f"step {draft.step}" if draft.step else "reading"
+        return Group(Text(f"{head}  {self._title}".rstrip(), style="cyan"), canvas)
 
 
 def print_diff(console: Console, name: str, before: str, after: str) -> None:
