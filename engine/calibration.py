@@ -16,7 +16,7 @@ import torch
 
 from engine.models.base import CanvasRows, Denoiser
 
-ROWS = (1, 8, 16, 32, 64)
+ROWS = (1, 4, 8, 16, 32, 64)
 CONTEXT_TOKENS = 256
 REPEATS = 3
 ForwardCosts = tuple[tuple[int, float], ...]

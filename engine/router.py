@@ -13,8 +13,8 @@ from engine.protocol.messages import Route
 # Tokens settled by a pass of this many rows, by draft source: what a wide pass has to earn.
 WARM_START_YIELD = 6.0
 WARM_START_ROWS = 16
-MASK_YIELD = 1.35
-MASK_ROWS = 8
+MASK_YIELD = 1.36
+MASK_ROWS = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,10 @@ class SamplingConfig:
     mask_width: masks appended behind each anchor; mask_anchors: most draft positions that get masks of their own.
     mask_confidence: least probability of a mask's token for it to be offered as a draft.
     prompt_chunk: prompt tokens encoded in one step; bounds how long a cancel can take.
+
+    The defaults are what cost least per token on infilling rows with the first patch (relative to causal decoding):
+    repeats alone 0.83, with one mask behind two anchors 0.77, with two masks 0.79. The predictions behind a mismatch
+    (`jacobi`) were kept 6 times in 100 and cost more than they gave, so they are off.
     """
 
     width: int = 32
@@ -25,12 +29,12 @@ class SamplingConfig:
     warm_start: bool = True
     ngram: bool = True
     masks: bool = True
-    jacobi: bool = True
+    jacobi: bool = False
     ngram_min: int = 2
     ngram_max: int = 4
-    mask_width: int = 3
-    mask_anchors: int = 3
-    mask_confidence: float = 0.4
+    mask_width: int = 1
+    mask_anchors: int = 2
+    mask_confidence: float = 0.3
     prompt_chunk: int = 64
 
     def __post_init__(self) -> None:
