@@ -20,8 +20,9 @@ class SamplingConfig:
     prompt_chunk: prompt tokens encoded in one step; bounds how long a cancel can take.
 
     The defaults are what cost least per token on infilling rows with the first patch (relative to causal decoding):
-    repeats alone 0.83, with one mask behind two anchors 0.77, with two masks 0.79. The predictions behind a mismatch
-    (`jacobi`) were kept 6 times in 100 and cost more than they gave, so they are off.
+    repeats of two tokens and more 0.83, with one mask behind two anchors 0.77 (with two masks 0.79), with repeats of
+    three and more 0.74. The predictions behind a mismatch (`jacobi`) were kept 6 times in 100 and cost more than they
+    gave, so they are off.
     """
 
     width: int = 32
@@ -30,7 +31,7 @@ class SamplingConfig:
     ngram: bool = True
     masks: bool = True
     jacobi: bool = False
-    ngram_min: int = 2
+    ngram_min: int = 3
     ngram_max: int = 4
     mask_width: int = 1
     mask_anchors: int = 2
