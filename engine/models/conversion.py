@@ -34,7 +34,7 @@ from engine.protocol.errors import EngineError
 from engine.runtime.linear import quantise_per_channel
 from engine.tokenizer import BpeTokenizer
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 EMBEDDING = "embedding.safetensors"

@@ -2,9 +2,11 @@
 
 The only file that touches torch's deprecated quantised tensors. It must not know which model a layer belongs to.
 
-The int8 scheme: weights are symmetric int8 with one scale per output channel; each row of the input is divided by
-its own absolute maximum and quantised to 7 bits (8 bits overflow the 16-bit intermediate sums of AVX2). The sums
-are integers, so a row's result depends on nothing but that row: neither on its neighbours nor on their number.
+The int8 scheme: weights are symmetric with one scale per output channel and stay within 7 bits; each row of the
+input is divided by its own absolute maximum and quantised to 8 bits. AVX2 adds pairs of products in 16 bits, and
+2 * 255 * 63 still fits. The spare bit belongs to the input: measured on the default model, 7-bit inputs with 8-bit
+weights lose 3 to 4 % of nll, this way round 1 to 2 %. The sums are integers, so a row's result depends on nothing
+but that row: neither on its neighbours nor on their number.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ import torch
 from engine.runtime.environment import prepare_environment
 
 _ENGINE = "fbgemm"
-_INPUT_SCALE = 1.0 / 63.5
-_INPUT_ZERO = 64
+_INPUT_SCALE = 1.0 / 127.5
+_INPUT_ZERO = 128
+_WEIGHT_LEVELS = 63
 _SMALLEST_ROW_MAXIMUM = 1e-9
 _PANEL_ROWS = 10240
 """A vocabulary-sized matrix is packed in panels: fbgemm packs all of it at once several times slower."""
@@ -62,7 +65,7 @@ class LowRankLinear:
 
 
 class Int8Linear:
-    """Per-channel int8 weights, per-row 7-bit activations, through fbgemm on an x86 CPU.
+    """Per-channel 7-bit weights, per-row 8-bit activations, through fbgemm on an x86 CPU.
 
     panels: what `linear_prepack` made of consecutive runs of the [rows, in] weights, all runs but the last
     `_PANEL_ROWS` long. A row's result is bit-identical whatever the other rows of the batch are.
@@ -112,10 +115,10 @@ def int8_linears(
 
 
 def quantise_per_channel(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round [out, in] float to symmetric int8: (int8 [out, in], float32 scale [out]); an all-zero row is exact."""
-    scale = weight.abs().amax(1).float() / 127
+    """Round [out, in] float to -63…63: (int8 [out, in], float32 scale [out]); an all-zero row is exact."""
+    scale = weight.abs().amax(1).float() / _WEIGHT_LEVELS
     scale = torch.where(scale > 0, scale, torch.ones_like(scale))
-    quantised = (weight / scale[:, None]).round_().clamp_(-127, 127).to(torch.int8)
+    quantised = (weight / scale[:, None]).round_().clamp_(-_WEIGHT_LEVELS, _WEIGHT_LEVELS).to(torch.int8)
     return quantised, scale
 
 

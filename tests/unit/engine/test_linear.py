@@ -31,6 +31,16 @@ def test_quantising_keeps_every_weight_within_half_a_step() -> None:
     assert bool((error <= 0.5001 * scale[:, None]).all())
 
 
+def test_the_largest_sums_do_not_overflow() -> None:
+    # Rows of equal extremes are the worst case of the 16-bit sums inside an AVX2 kernel.
+    weight = torch.ones(32, 512)
+    weight[::2] = -1
+    x = torch.ones(2, 512)
+    x[1] = -1
+    result = int8_linear(*quantise_per_channel(weight))(x)
+    torch.testing.assert_close(result, x @ weight.T, rtol=0.01, atol=0)
+
+
 def test_quantising_a_row_of_zeros_gives_zeros() -> None:
     weight = _random(3, 32)
     weight[1] = 0
