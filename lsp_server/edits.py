@@ -49,7 +49,8 @@ def apply_edits(text: str, edits: Iterable[TextReplacement]) -> str:
 
 def unified_diff(before: str, after: str, path: str) -> str:
     """A unified diff as `patch` reads it, empty when nothing differs; marks a missing final line end."""
-    lines = difflib.unified_diff(_diff_lines(before), _diff_lines(after), f"a/{path}", f"b/{path}")
+    name = path.lstrip("/")
+    lines = difflib.unified_diff(_diff_lines(before), _diff_lines(after), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 

@@ -108,7 +108,8 @@ def _replacements(snapshot: Snapshot, selection: Selection, done: Done) -> list[
 def _rewritten(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
     before, after = selection.surroundings_in(snapshot.document)
     selected = for_model(snapshot.document.text[selection.start : selection.end])
-    return rewrite_text.clean_rewrite(raw, before, selected, after, snapshot.document.language)
+    language, instruction = snapshot.document.language, selection.instruction
+    return rewrite_text.clean_rewrite(raw, before, selected, after, language, instruction)
 
 
 def _filled(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:

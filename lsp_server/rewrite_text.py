@@ -64,15 +64,18 @@ class _Selection:
         return unit_of(near, self.language.indent)
 
 
-def clean_rewrite(raw: str, before: str, selection: str, after: str, language: str) -> str | None:
+def clean_rewrite(
+    raw: str, before: str, selection: str, after: str, language: str, instruction: str = ""
+) -> str | None:
     """The text that replaces `selection`, or None when nothing would change or nothing usable was said.
 
     `before` and `after` are the document's text on both sides. Line ends of the result are `\\n`; a workspace edit
     converts them with `Document.to_document_newlines`. Blank lines and line ends at either end of the selection
-    stay as they are.
+    stay as they are. The `instruction` only tells which control tokens' text the person wrote.
     """
     chosen = _Selection(for_model(before), for_model(selection), for_model(after), language)
-    answer = code_in(text_before_special(raw), chosen.before, chosen.text, chosen.after, language)
+    written = "\n".join((chosen.before, chosen.text, chosen.after, instruction))
+    answer = code_in(text_before_special(raw, written), chosen.before, chosen.text, chosen.after, language)
     lines = _without_surroundings(answer.strip("\n").rstrip().split("\n"), chosen)
     if not any(line.strip() for line in lines):
         return None

@@ -19,8 +19,13 @@ _SPECIAL_TOKEN = re.compile(
 )
 
 
-def text_before_special(raw: str) -> str:
-    """`raw` up to its first control token, with `\\n` line ends and without half a character at its end."""
+def text_before_special(raw: str, written: str = "") -> str:
+    """`raw` up to its first control token, with `\\n` line ends and without half a character at its end.
+
+    A token whose text stands in `written` (the surroundings, the selection, the instruction) is somebody's text and
+    not control: a file about tokenizers must come through whole.
+    """
     text = for_model(raw)
-    found = _SPECIAL_TOKEN.search(text)
-    return (text[: found.start()] if found else text).rstrip("\ufffd")
+    control = (found for found in _SPECIAL_TOKEN.finditer(text) if found.group() not in written)
+    first = next(control, None)
+    return (text[: first.start()] if first else text).rstrip("\ufffd")

@@ -75,7 +75,7 @@ class Step:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the show.")
-@click.option("--model", default=DEFAULT_MODEL, show_default=True)
+@click.option("--model", default=DEFAULT_MODEL, envvar="LACUNA_MODEL", show_default=True)
 def demo(as_json: bool, model: str) -> None:
     """Show a completion, a fill and a rewrite on a sample project, with the default model on this machine."""
     console = Console(stderr=as_json)

@@ -1,6 +1,6 @@
 """`lacuna fill` and `lacuna rewrite`: the engine's work on a file, for people without an editor.
 
-Exit status 0: the text changed (and was written, with --write); 1: nothing was changed, and why was said; 2: wrong
+Exit status 0: done (and written, with --write); 1: something asked for could not be done, and why was said; 2: wrong
 call. Imports both sides of the door, so this is part of the composition root.
 """
 
@@ -24,11 +24,15 @@ from lsp_server.document import Document, for_model
 from lsp_server.edits import unified_diff
 from lsp_server.engine_client import Engine
 from lsp_server.ghost_text import present_in
+from lsp_server.privacy import refusal
 from lsp_server.rewrite_text import clean_rewrite
+from lsp_server.settings import Settings
 from lsp_server.syntax import holes
 
 PREFIX_CHARS = 8000
 SUFFIX_CHARS = 4000
+MARK = "<fill>"
+OPEN_HOLE = "..."
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -44,11 +48,12 @@ class Result:
 def _common_options(command: _Command) -> _Command:
     """Options both commands have."""
     for option in (
-        click.option("--model", default=DEFAULT_MODEL, show_default=True),
+        click.option("--model", default=DEFAULT_MODEL, envvar="LACUNA_MODEL", show_default=True),
         click.option("--max-tokens", type=click.IntRange(1, 2048), default=512, show_default=True),
         click.option("--language", help="LSP language id; found from the file name when not given."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the text and the stats."),
         click.option("--write", is_flag=True, help="Write the file instead of printing a diff."),
+        click.option("--secret", is_flag=True, help="Go on although the file looks like a secret."),
         click.argument("file"),
     ):
         command = option(command)
@@ -59,17 +64,25 @@ def _common_options(command: _Command) -> _Command:
 @_common_options
 @click.option("--at", "place", metavar="LINE:COL", help="Fill at this place (from 1) instead of at <fill> marks.")
 def fill(
-    file: str, place: str | None, write: bool, as_json: bool, language: str | None, max_tokens: int, model: str
+    file: str,
+    place: str | None,
+    write: bool,
+    secret: bool,
+    as_json: bool,
+    language: str | None,
+    max_tokens: int,
+    model: str,
 ) -> None:
     """Fill the holes of FILE (- reads standard input): each <fill> mark, or the place given with --at."""
-    source = _source(file, language, write=write)
+    source = _source(file, language, write=write, secret=secret)
     if place:
-        text, offsets = source.document.text, [source.offset_at(*_two_numbers(place, "--at", "LINE:COL"))]
+        offset = source.offset_at(*_two_numbers(place, "--at", "LINE:COL"))
+        spans = [(offset, offset)]
     else:
-        text, offsets = _without_marks(source.document.text)
-    if not offsets:
-        raise click.UsageError(f"{source.name} has no hole: mark one with <fill>, or say where with --at LINE:COL")
-    result = asyncio.run(_fill_all(model, source.document, text, offsets, max_tokens))
+        spans = holes(source.document.text, MARK)
+    if not spans:
+        raise click.UsageError(f"{source.name} has no hole: mark one with {MARK}, or say where with --at LINE:COL")
+    result = asyncio.run(_fill_all(model, source.document, spans, max_tokens))
     _deliver(source, result, write=write, as_json=as_json)
 
 
@@ -82,13 +95,14 @@ def rewrite(
     lines: str,
     instruction: str,
     write: bool,
+    secret: bool,
     as_json: bool,
     language: str | None,
     max_tokens: int,
     model: str,
 ) -> None:
     """Rewrite lines of FILE (- reads standard input) as an instruction says."""
-    source = _source(file, language, write=write)
+    source = _source(file, language, write=write, secret=secret)
     start, end = source.line_span(*_two_numbers(lines, "--lines", "A:B"))
     if not source.document.text[start:end].strip():
         raise click.UsageError(f"lines {lines} of {source.name} hold nothing to rewrite")
@@ -98,22 +112,23 @@ def rewrite(
     _deliver(source, result, write=write, as_json=as_json)
 
 
-async def _fill_all(model: str, document: Document, text: str, offsets: list[int], max_tokens: int) -> Result:
-    """Fill hole after hole from the top, each with the earlier ones already filled."""
+async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]], max_tokens: int) -> Result:
+    """Fill hole after hole from the top, each with the earlier ones already filled; one that fails keeps its mark."""
     stats: list[Stats] = []
     notes: list[str] = []
-    behind = [len(text) - offset for offset in offsets]
+    text = document.text
+    behind = [(len(text) - start, len(text) - end) for start, end in spans]
     async with connected_engine(model) as engine:
-        for number, distance in enumerate(behind, 1):
-            now = Document.open(document.uri, number, document.language, text)
-            done, text_or_note = await _fill_one(engine, now, len(text) - distance, max_tokens)
+        for number, (to_start, to_end) in enumerate(behind, 1):
+            before, after = text[: len(text) - to_start], text[len(text) - to_end :]
+            now = Document.open(document.uri, number, document.language, before + after)
+            done, filled = await _fill_one(engine, now, len(before), max_tokens)
             stats.append(done.stats)
-            if text_or_note.text is None:
-                notes.append(f"hole {number}: {text_or_note.note}")
+            if filled.text is None:
+                notes.append(f"hole {number}: {filled.note}" if len(spans) > 1 else filled.note)
             else:
-                text = text_or_note.text
-    filled = document.text if len(notes) == len(offsets) else text
-    return Result(filled, tuple(stats), tuple(notes))
+                text = filled.text
+    return Result(text, tuple(stats), tuple(notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +141,9 @@ class _Filled:
 
 async def _fill_one(engine: Engine, document: Document, offset: int, max_tokens: int) -> tuple[Done, _Filled]:
     around = window(document.text, offset, offset, prefix_chars=PREFIX_CHARS, suffix_chars=SUFFIX_CHARS)
-    request = Fill(f"fill-{offset}", document.language, around.prefix, around.suffix, max_tokens=max_tokens)
+    # Holes still open are shown as open: an empty place would look like code that is complete as it stands.
+    prefix, suffix = around.prefix.replace(MARK, OPEN_HOLE), around.suffix.replace(MARK, OPEN_HOLE)
+    request = Fill(f"fill-{offset}", document.language, prefix, suffix, max_tokens=max_tokens)
     done = await engine.submit(request)
     if done.stats.stop == "budget":
         return done, _Filled(None, _cut_off(max_tokens))
@@ -146,7 +163,7 @@ async def _rewrite(model: str, document: Document, start: int, end: int, instruc
     if done.stats.stop == "budget":
         return Result(text, (done.stats,), (_cut_off(max_tokens),))
     before, after = for_model(text[:start]), for_model(text[end:])
-    rewritten = clean_rewrite(done.text, before, selection, after, document.language)
+    rewritten = clean_rewrite(done.text, before, selection, after, document.language, instruction)
     if rewritten is None:
         return Result(text, (done.stats,), ("the engine sees nothing to change",))
     return Result(text[:start] + document.to_document_newlines(rewritten) + text[end:], (done.stats,))
@@ -156,24 +173,15 @@ def _cut_off(max_tokens: int) -> str:
     return f"the answer was cut off after {max_tokens} tokens, nothing was changed; allow more with --max-tokens"
 
 
-def _source(file: str, language: str | None, *, write: bool) -> SourceFile:
+def _source(file: str, language: str | None, *, write: bool, secret: bool) -> SourceFile:
     source = read_source(file, language)
+    if not secret and refusal(source.document, Settings()) == "secret":
+        raise click.ClickException(
+            f"{source.name} looks like a secret and is not given to the engine; --secret does it"
+        )
     if write and source.path is None:
         raise click.UsageError("--write needs a file: standard input cannot be written back")
     return source
-
-
-def _without_marks(text: str) -> tuple[str, list[int]]:
-    """The text without its <fill> marks, and the offsets where they stood."""
-    parts: list[str] = []
-    offsets: list[int] = []
-    last = length = 0
-    for start, end in holes(text):
-        parts.append(text[last:start])
-        length += start - last
-        offsets.append(length)
-        last = end
-    return "".join((*parts, text[last:])), offsets
 
 
 def _two_numbers(value: str, option: str, form: str) -> tuple[int, int]:
@@ -202,7 +210,9 @@ def _deliver(source: SourceFile, result: Result, *, write: bool, as_json: bool) 
         click.echo(json.dumps(report, ensure_ascii=False))
     elif not write:
         click.echo(diff, nl=False)
+    elif changed:
+        click.echo(f"wrote {source.name}", err=True)
     for note in result.notes:
         click.echo(note, err=True)
-    if not changed:
+    if result.notes:
         sys.exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -30,11 +31,11 @@ _LANGUAGE_IDS = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """`path` is None for standard input. `bom` says whether the file starts with one; `document` does not hold it."""
+    """A text as it was read: `path` is None for standard input, `data` the file's bytes, `document` its text."""
 
     path: Path | None
     document: Document
-    bom: bool = False
+    data: bytes
 
     @property
     def name(self) -> str:
@@ -50,28 +51,48 @@ class SourceFile:
 
     def line_span(self, first: int, last: int) -> tuple[int, int]:
         """Offsets of lines `first` to `last` (from 1, both included), without the last line end."""
-        if last < first:
-            raise click.UsageError(f"line {last} comes before line {first}")
+        count = self.document.index.line_count
+        if not 1 <= first <= last <= count:
+            raise click.UsageError(f"lines {first}:{last} are not part of {self.name}, which has lines 1 to {count}")
         return self.offset_at(first, 1), self.offset_at(last, len(self.document.text) + 1)
 
     def write(self, text: str) -> None:
-        """Put `text` in place of the file in one step: a crash leaves the old text or the new one, never a part."""
+        """Put `text` in place of the file in one step: a crash leaves the old text or the new one, never a part.
+
+        Raises click.ClickException when the file was changed since it was read, may not be written, or cannot be.
+        """
         if self.path is None:
             raise click.UsageError("standard input cannot be written back")
-        real = self.path.resolve()
+        data = (BOM if self.data.startswith(BOM) else b"") + text.encode("utf-8")
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
+            self._require_writable(real := self.path.resolve())
+            # A second name for the same file must go on naming it, so that one is written in place.
+            if real.stat().st_nlink > 1:
+                real.write_bytes(data)
+            else:
+                _replace(real, data)
         except OSError as error:
             raise click.ClickException(f"cannot write {self.path}: {error.strerror}") from error
-        partial = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write((BOM if self.bom else b"") + text.encode("utf-8"))
-            partial.chmod(real.stat().st_mode & 0o7777)
-            partial.replace(real)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise click.ClickException(f"cannot write {self.path}: {error.strerror}") from error
+
+    def _require_writable(self, real: Path) -> None:
+        if not real.stat().st_mode & stat.S_IWUSR or not os.access(real, os.W_OK):
+            raise click.ClickException(f"cannot write {self.path}: it is read-only; nothing was changed")
+        if real.read_bytes() != self.data:
+            raise click.ClickException(f"{self.path} was changed meanwhile; nothing was written, run the command again")
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Write beside `file` and rename over it, keeping its mode."""
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as written:
+            written.write(data)
+        partial.chmod(stat.S_IMODE(file.stat().st_mode))
+        partial.replace(file)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read_source(file: str, language: str | None) -> SourceFile:
@@ -81,13 +102,12 @@ def read_source(file: str, language: str | None) -> SourceFile:
         data = sys.stdin.buffer.read() if path is None else path.read_bytes()
     except OSError as error:
         raise click.ClickException(f"cannot read {file}: {error.strerror}") from error
-    bom = data.startswith(BOM)
     try:
         text = data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{file} is not UTF-8 text (byte {error.start}); convert it first") from error
     uri = path.absolute().as_uri() if path else "untitled:stdin"
-    return SourceFile(path, Document.open(uri, 0, language or language_id(path, text), text), bom)
+    return SourceFile(path, Document.open(uri, 0, language or language_id(path, text), text), data)
 
 
 def language_id(path: Path | None, text: str) -> str:

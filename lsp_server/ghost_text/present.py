@@ -50,7 +50,7 @@ def present(
     """
     place = Surroundings.of(document_text, offset, language)
     is_single = prefers_single_line(document_text, offset, language) if single_line is None else single_line
-    lines = placed(without_repeated_head(text_before_special(raw), place), place)
+    lines = placed(without_repeated_head(text_before_special(raw, place.before + place.after), place), place)
     offered = _worth_offering(lines, place, is_single=is_single, automatic=automatic)
     joint = _joint(offered, place, is_cut=len(lines) > len(offered))
     if joint is None or _is_idle(joint, place) or _breaks_line(joint, place):

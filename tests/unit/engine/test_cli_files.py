@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Path:
         (["fill", "--at", "1:0"], "columns from 1"),
         (["fill", "--at", "one:2"], "LINE:COL"),
         (["fill", "--at", "3"], "LINE:COL"),
-        (["rewrite", "--lines", "2:1", "--instruction", "x"], "before"),
+        (["rewrite", "--lines", "2:1", "--instruction", "x"], "lines 1 to 3"),
         (["rewrite", "--lines", "1:9", "--instruction", "x"], "lines 1 to 3"),
         (["rewrite", "--lines", "3:3", "--instruction", "x"], "nothing to rewrite"),
         (["rewrite", "--lines", "1:2", "--instruction", " "], "says nothing"),
@@ -86,14 +86,37 @@ def test_line_ends_marks_and_modes_survive_writing(tmp_path: Path) -> None:
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a.py", "link.py"]
 
 
-def test_a_folder_that_cannot_be_written_leaves_the_file_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["edited", "gone", "read-only"])
+def test_a_file_that_may_not_be_overwritten_is_left_as_it_is(tmp_path: Path, change: str) -> None:
     path = tmp_path / "a.py"
     path.write_text("x = 1\n")
     source = read_source(str(path), None)
-    path.unlink()
-    with pytest.raises(click.ClickException, match="cannot write"):
+    if change == "edited":
+        path.write_text("x = 1\ny = 2\n")
+    elif change == "gone":
+        path.unlink()
+    else:
+        path.chmod(0o444)
+    before = {item.name: item.read_bytes() for item in tmp_path.iterdir()}
+    with pytest.raises(click.ClickException):
         source.write("x = 2\n")
-    assert list(tmp_path.iterdir()) == []
+    assert {item.name: item.read_bytes() for item in tmp_path.iterdir()} == before
+
+
+def test_a_file_with_two_names_keeps_both(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.py", tmp_path / "b.py"
+    path.write_text("x = 1\n")
+    other.hardlink_to(path)
+    read_source(str(path), None).write("x = 2\n")
+    assert other.read_text() == "x = 2\n"
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "server.pem"])
+def test_secrets_need_to_be_asked_for_by_a_word(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("KEY=1\n")
+    status, output = invoke("fill", str(tmp_path / name), "--at", "1:1")
+    assert status == 1
+    assert "--secret" in output
 
 
 def test_places_count_characters_from_one(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_whatever_is_said_anywhere_the_offer_is_sound(
     assert ghost.start <= len(before) <= ghost.end <= len(document.text)
     assert "\n" not in replaced
     assert "\r" not in replaced + ghost.text
-    assert "<|im_end|>" not in ghost.text
+    assert "<|im_end|>" not in ghost.text or "<|im_end|>" in document.text
     assert ghost.text.strip()
     assert "".join(ghost.text.split()) != "".join(replaced.split())
 
@@ -75,6 +75,14 @@ def test_a_far_away_fault_does_not_matter() -> None:
 )
 def test_text_ends_before_a_special_token(raw: str, text: str) -> None:
     assert text_before_special(raw) == text
+
+
+def test_a_token_the_person_wrote_is_text() -> None:
+    assert text_before_special("a<|im_end|>b<|fim_pad|>c", 'END = "<|im_end|>"') == "a<|im_end|>b"
+    head = 'END = "<|im_end|>"\nif token == '
+    found = present('"<|im_end|>":', head + "\n", len(head), "python")
+    assert found is not None
+    assert found.text == '"<|im_end|>":'
 
 
 def test_every_language_of_the_table_can_be_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def test_whatever_is_said_the_ends_of_the_selection_stay(
     assert found.strip()
     assert found != chosen
     assert "\r" not in found
-    assert "<|im_end|>" not in found
+    assert "<|im_end|>" not in found or "<|im_end|>" in "\n".join((before, selection, after))
     if chosen.strip():
         assert found.endswith("\n") == chosen.endswith("\n")
 
@@ -67,3 +68,16 @@ def test_an_empty_selection_takes_what_is_said() -> None:
 def test_a_first_sentence_that_is_code_stays() -> None:
     said = "class Here:\n    x = 1"
     assert clean_rewrite(said, "", "class A:\n    x = 1", "\n", "python") == said
+
+
+@pytest.mark.parametrize(
+    ("selection", "instruction"),
+    [
+        ('if token == "<|im_end|>":\n    stop()\n', "Tidy."),
+        ("if token == end:\n    stop()\n", "Compare to <|im_end|>."),
+    ],
+)
+def test_control_tokens_in_the_persons_own_text_are_text(selection: str, instruction: str) -> None:
+    said = 'if token == "<|im_end|>":\n    halt()'
+    assert clean_rewrite(said, "", selection, "", "python", instruction) == said + "\n"
+    assert clean_rewrite("x = 1<|im_end|>y", "", "x = 2\n", "", "python", "Tidy.") == "x = 1\n"
