@@ -37,9 +37,12 @@ def log_path(model: str, env: Mapping[str, str]) -> Path:
 
 
 class EngineChild:
-    """A started engine. It is watched while this process lives, and never killed by it."""
+    """A started engine. It is watched while this process lives, and never killed by it.
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path, log_start: int) -> None:
+    `log_start` is the size of the log in bytes before this engine wrote to it, None when it can write none.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, log_start: int | None) -> None:
         self._process = process
         self._log = log
         self._log_start = log_start
@@ -49,7 +52,9 @@ class EngineChild:
         return self._process.poll()
 
     def failure(self) -> EngineError:
-        """Why it left, from the last words in its log."""
+        """Why it left, from the last words in its own part of the log."""
+        if self._log_start is None:
+            return _unlogged(self._process.returncode, self._log.parent)
         tail = _tail(self._log, self._log_start)
         for line in reversed(tail):
             if (found := read_last_words(line)) is not None:
@@ -76,7 +81,7 @@ def spawn(command: Sequence[str], model: str, env: Mapping[str, str]) -> EngineC
     path = log_path(model, env)
     log = _open_log(path)
     try:
-        start = log.tell() if log is not None else 0
+        start = log.tell() if log is not None else None
         process = subprocess.Popen(
             list(command),
             stdin=subprocess.DEVNULL,
@@ -97,6 +102,15 @@ def spawn(command: Sequence[str], model: str, env: Mapping[str, str]) -> EngineC
         if log is not None:
             log.close()
     return EngineChild(process, path, start)
+
+
+def _unlogged(status: int, folder: Path) -> EngineError:
+    """The failure of an engine that could leave no words: what stands in the log is from an earlier one."""
+    return EngineError(
+        "internal",
+        f"the engine ended with status {status} before it served, and its log in {folder} could not be written",
+        "make that folder writable, or set LACUNA_HOME to one that is; `lacuna doctor` says more",
+    )
 
 
 def _open_log(path: Path) -> BinaryIO | None:

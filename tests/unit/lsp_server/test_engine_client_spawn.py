@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from engine.protocol.errors import EngineError
+from engine.protocol.last_words import write_last_words
 from lsp_server.engine_spawn import MAX_LOG_BYTES, EngineChild, engine_command, log_path, spawn
 
 PATIENCE_S = 20.0
@@ -78,6 +79,22 @@ def test_where_no_log_can_be_written_it_starts_all_the_same(tmp_path: Path) -> N
     (tmp_path / "state").write_text("a file where a folder should be")
     child = run("import sys; sys.exit(4)", tmp_path)
     assert "status 4" in child.failure().message
+
+
+def test_without_a_log_of_its_own_it_has_no_last_words(tmp_path: Path) -> None:
+    words = write_last_words(EngineError("model_missing", "an earlier run's words", "pull"))
+    log = log_of(tmp_path)
+    # A folder in the place of the log is what nobody can append to, not even the superuser; the words lie where
+    # a child with a log would be looked up.
+    log.mkdir(parents=True)
+    child = run("import sys; sys.exit(4)", tmp_path)
+    log.rmdir()
+    log.write_text(f"{words}\n")
+    failure = child.failure()
+    assert failure.kind == "internal"
+    assert "status 4" in failure.message
+    assert f"log in {log.parent} could not be written" in failure.message
+    assert "writable" in failure.remedy
 
 
 def test_what_cannot_be_run_is_an_error_a_person_can_act_on(tmp_path: Path) -> None:
