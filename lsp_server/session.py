@@ -62,6 +62,7 @@ class Session:
         self._documents: dict[str, Document] = {}
         self._options: object = None
         self._problems: tuple[Problem, ...] = ()
+        self._reported: tuple[Problem, ...] = ()
         self._told: set[str] = set()
         self.engine_message = ""
         self._asked_at: dict[str, float] = {}
@@ -88,10 +89,14 @@ class Session:
         self._problems = tuple(problems)
 
     def report_problems(self) -> None:
-        """Say once what was wrong with the last options. Not before the reply to `initialize` is out."""
-        problems, self._problems = self._problems, ()
-        if problems:
-            self.editor.warn("Lacuna settings: " + "; ".join(str(problem) for problem in problems))
+        """Say what is wrong with the options and was not at the last report, however often they come.
+
+        Not before the reply to `initialize` is out.
+        """
+        new = [problem for problem in self._problems if problem not in self._reported]
+        self._reported = self._problems
+        if new:
+            self.editor.warn("Lacuna settings: " + "; ".join(str(problem) for problem in new))
 
     # Documents
 

@@ -109,6 +109,29 @@ def test_settings_lie_over_those_of_initialize_and_problems_are_told_once() -> N
     assert (session.settings.drafts, session.settings.prefix_chars) == (True, 5)
 
 
+def test_a_wrong_setting_is_reported_again_only_when_it_was_mended_or_changed() -> None:
+    session, editor, _ = new_session()
+    session.begin(Capabilities(), {"nonsense": 1})
+    wrong: list[object] = [
+        {"drafts": 5},
+        {"drafts": 5, "menu": 1},
+        {"drafts": "yes", "menu": 1},
+        {"menu": 1},
+        {"drafts": "yes"},
+    ]
+    for options in wrong:
+        for _ in range(2):
+            session.configure(options)
+            session.report_problems()
+    told = [warning.removeprefix("Lacuna settings: ") for warning in editor.warned]
+    assert told == [
+        "nonsense: unknown setting; drafts: must be true or false, not a number; using false",
+        "menu: unknown setting",
+        "drafts: must be true or false, not a string; using false",
+        "drafts: must be true or false, not a string; using false",
+    ]
+
+
 def test_a_notice_is_told_once_until_the_engine_is_ready_again() -> None:
     engine = FakeEngine(state="loading")
     session, editor, _ = new_session(engine)
