@@ -109,7 +109,7 @@ class EngineCore:
             raise EngineError(
                 "window_exceeded",
                 f"the text needs {len(prompt.ids)} tokens, the model's window holds {facts.window_tokens}",
-                "select less text",
+                "select less text or shorten the instruction" if isinstance(request, Rewrite) else "select less text",
             )
         limits = replace(prompt.limits, max_tokens=min(prompt.limits.max_tokens, room))
         return replace(prompt, limits=limits)

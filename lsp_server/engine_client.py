@@ -19,6 +19,7 @@ from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Loading, Rewrite, StatusReport
 from lsp_server.engine_connection import EngineConnection, EngineGone, connect
 from lsp_server.engine_spawn import EngineChild, engine_command, spawn
+from lsp_server.sentences import sentences
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,10 @@ EngineState = Literal["off", "starting", "loading", "ready", "failed"]
 
 # Trying again soon cannot help against these: a person has to do something first.
 _LASTING_KINDS = frozenset(
-    {"model_missing", "model_corrupt", "model_unsupported", "protocol_version", "bad_token", "unsafe_address"}
+    {
+        *("model_missing", "model_corrupt", "model_unsupported", "no_space"),
+        *("protocol_version", "bad_token", "unsafe_address"),
+    }
 )
 
 
@@ -275,7 +279,7 @@ class EngineProcess:
             self._move("starting", "the engine went away; starting it again")
             return
         self._failure = reason
-        self._move("failed", f"{reason.message}; {reason.remedy}")
+        self._move("failed", sentences(reason.message, reason.remedy))
 
     async def _pause(self, seconds: float) -> None:
         try:

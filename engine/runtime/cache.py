@@ -188,7 +188,7 @@ def window_exceeded(needed: int, window_tokens: int) -> EngineError:
     return EngineError(
         "window_exceeded",
         f"the request needs {needed} tokens and the model's window holds {window_tokens}",
-        "shorten the selection or its surroundings, or load the model with a larger window",
+        "select less text, shorten the instruction, or load the model with a larger window",
     )
 
 

@@ -237,7 +237,8 @@ async def test_a_model_that_is_missing_is_said_once_and_not_tried_in_a_loop(home
             with pytest.raises(EngineError, match="not there") as caught:
                 await engine.submit(fill("a"), wait=True)
             assert (caught.value.kind, caught.value.remedy) == ("model_missing", "pull it")
-        assert [message for state, message in told if state == "failed"] == ["the scripted model is not there; pull it"]
+        failed = [message for state, message in told if state == "failed"]
+        assert failed == ["the scripted model is not there. Pull it."]
     log = (home / "state" / "engine-scripted.log").read_text(encoding="utf-8")
     assert log.count("engine failed: ") == 1
     assert "Traceback" not in log

@@ -131,6 +131,12 @@ def test_what_cannot_be_served_is_refused_with_a_remedy(request_: Fill | Rewrite
     assert refused.value.remedy
 
 
+def test_a_rewrite_too_long_for_its_instruction_is_told_to_shorten_that() -> None:
+    with pytest.raises(EngineError) as refused:
+        next(core().start(Rewrite("1", "python", "", "x = 1", "", "use names " * 400)))
+    assert (refused.value.kind, "shorten the instruction" in refused.value.remedy) == ("window_exceeded", True)
+
+
 def test_an_empty_file_can_be_filled() -> None:
     done, _, _ = drive(core(), Fill("1", "python", "", "", max_tokens=4))
     assert done.stats.tokens > 0
