@@ -29,6 +29,10 @@ class Editor(Protocol):
         """A message to the person, at level Info."""
         ...
 
+    def alert(self, message: str) -> None:
+        """A message to the person, at level Warning."""
+        ...
+
     def send_draft(self, draft: dict[str, Any]) -> None:
         """A `lacuna/draft` notification."""
         ...
@@ -59,6 +63,10 @@ class LspEditor:
     def show(self, message: str) -> None:
         """See `Editor.show`."""
         self._server.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
+
+    def alert(self, message: str) -> None:
+        """See `Editor.alert`."""
+        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
     def send_draft(self, draft: dict[str, Any]) -> None:
         """See `Editor.send_draft`."""

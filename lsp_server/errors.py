@@ -3,7 +3,8 @@
     NoAnswer                    nothing to offer: the reply is null or empty, nobody is bothered
     content_modified  -32801    the text moved on while the engine worked; editors are quiet about it
     invalid_params    -32602    the request itself is wrong; says in what
-    Notice                      one message to a person, at most once while the engine's state lasts
+    Notice                      one message to a person: the answer to an act of theirs, or, where they only
+                                type, at most once while the engine's state lasts
 
 Maps every engine failure kind to a `Notice`. Sends nothing itself. Messages hold no document text.
 """
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
 
 from engine.protocol.errors import EngineError
+from lsp_server.sentences import sentences
 
 # Kinds that pass by themselves: worth a line in the log, not a person's attention.
 PASSING_KINDS = frozenset({"loading", "draining"})
@@ -25,34 +27,46 @@ REQUEST_KINDS = frozenset({"bad_request", "window_exceeded", "round_trip"})
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message to a person. `key` names its cause: a second one with the same key is not sent.
+    """A message to a person. `key` names its cause: who only types is not sent a second one with the same key.
 
-    `prominent` notices ask for a person's action and are shown; the others only reach the editor's log.
+    `prominent` notices ask for a person's action and are shown; the others only reach the editor's log. `is_fault`
+    says that the engine failed. `is_known` says that the engine's change of state has told it already. The answer
+    to a person's own act is always shown.
     """
 
     key: str
     text: str
     prominent: bool
+    is_fault: bool = False
+    is_known: bool = False
 
 
 class NoAnswer(Exception):  # noqa: N818 (an outcome, named as the other outcomes are)
-    """The engine has nothing for this request. `notice` says why, None when that has been said."""
+    """The engine has nothing for this request. `notice` says why."""
 
-    def __init__(self, notice: Notice | None) -> None:
-        super().__init__(notice.key if notice is not None else "nothing")
+    def __init__(self, notice: Notice) -> None:
+        super().__init__(notice.key)
         self.notice = notice
 
 
 def notice_for(error: EngineError) -> Notice:
     """What a person is told about an engine failure: what happened, and what to do about it."""
-    text = f"Lacuna: {error.message}" + (f" {error.remedy}" if error.remedy else "")
-    return Notice(error.kind, text, prominent=error.kind not in PASSING_KINDS)
+    text = f"Lacuna: {sentences(error.message, error.remedy)}"
+    passes = error.kind in PASSING_KINDS
+    return Notice(error.kind, text, prominent=not passes, is_fault=not passes and error.kind not in REQUEST_KINDS)
 
 
 def notice_for_state(state: str, message: str) -> Notice:
     """What a person is told when the engine's state changes. Only a lasting fault is worth showing."""
     text = f"Lacuna: {message}" if message else f"Lacuna: the engine is {state}."
     return Notice(state, text, prominent=state in ("missing", "failed"))
+
+
+def notice_while_failed(why: str, *, is_retried: bool) -> Notice:
+    """What a person is told who asks an engine that failed. `why` has the remedy; empty, it is not known."""
+    next_try = "it is tried once more now: ask again in a moment" if is_retried else "ask again when that is mended"
+    text = sentences(why or "the engine is not available at present", f"nothing was changed; {next_try}")
+    return Notice("failed", f"Lacuna: {text}", prominent=True, is_fault=True, is_known=True)
 
 
 def content_modified() -> JsonRpcException:

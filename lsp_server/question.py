@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Fill, Rewrite
-from lsp_server.errors import NoAnswer, Notice, notice_for
+from lsp_server.errors import NoAnswer, Notice, notice_for, notice_while_failed
 from lsp_server.inflight import Job
 from lsp_server.session import Session
 
@@ -17,6 +17,13 @@ from lsp_server.session import Session
 # which on a busy machine take a second. Later than this it is taken for stuck.
 LONGEST_GRACE_S = 2.0
 SHORTEST_GRACE_S = 0.25
+
+LATE = Notice(
+    "late",
+    "Lacuna: the engine did not answer in time. Ask again; if that does not help, run `lacuna engine stop`.",
+    prominent=False,
+    is_fault=True,
+)
 
 
 async def ask(
@@ -27,13 +34,13 @@ async def ask(
     An engine that is not ready is not waited for. One that left for want of work is called back.
     """
     engine = session.engine
-    session.wake_engine(insist=job.kind == "rewrite")
+    session.wake_engine()
     if engine.state != "ready":
         raise NoAnswer(_not_ready(session, job))
     try:
         done = await job.run(engine.submit(request, on_draft), _patience_s(request.deadline_ms))
     except TimeoutError:
-        raise NoAnswer(Notice("late", "Lacuna: the engine did not answer in time.", prominent=False)) from None
+        raise NoAnswer(LATE) from None
     except EngineError as error:
         raise NoAnswer(notice_for(error)) from error
     session.record(job.kind, done.stats)
@@ -48,10 +55,11 @@ def _patience_s(deadline_ms: int) -> float | None:
     return deadline_s + min(LONGEST_GRACE_S, SHORTEST_GRACE_S + deadline_s / 2)
 
 
-def _not_ready(session: Session, job: Job) -> Notice | None:
+def _not_ready(session: Session, job: Job) -> Notice:
     """Who types has been told by the engine's change of state; who picked a rewrite is told why nothing comes."""
-    if job.kind != "rewrite":
-        return None
-    state = session.engine.state
-    why = "is not available at present" if state == "failed" else "is not ready yet; ask again in a moment"
-    return Notice(f"rewrite while {state}", f"Lacuna: the engine {why}. Nothing was changed.", prominent=True)
+    if session.engine.state == "failed":
+        why = session.engine_message
+        is_retried = job.kind == "rewrite" and session.retry_engine()
+        return notice_while_failed(why, is_retried=is_retried)
+    text = "Lacuna: the engine is not ready yet. Nothing was changed; ask again in a moment."
+    return Notice("not ready", text, prominent=False, is_known=True)

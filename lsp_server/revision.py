@@ -14,12 +14,15 @@ from lsp_server.document import Document, for_model
 from lsp_server.drafts import draft_feed
 from lsp_server.errors import NoAnswer, content_modified
 from lsp_server.inflight import Job, Superseded
+from lsp_server.privacy import refusal
 from lsp_server.question import ask
 from lsp_server.ranges import range_of, workspace_edit
 from lsp_server.rewrite import gap_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import inserted_text
 
+UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
+TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
 CUT_OFF = "Lacuna: the answer was cut off before its end; nothing was changed."
 NO_CHANGE = "Lacuna: nothing to change here."
 
@@ -42,6 +45,17 @@ class Selection:
         return for_model(document.text[: self.start]), for_model(document.text[self.end :])
 
 
+def may_revise(session: Session, snapshot: Snapshot) -> bool:
+    """Whether the engine may be asked to revise this document. If not, the person is told why."""
+    if not snapshot.settings.enable:
+        session.answer_act(TURNED_OFF)
+        return False
+    if refusal(snapshot.document, snapshot.settings) is not None:
+        session.answer_act(UNSHARED)
+        return False
+    return True
+
+
 async def revise(session: Session, job: Job, snapshot: Snapshot, selection: Selection) -> types.WorkspaceEdit | None:
     """The edit, or None when there is none to make (the person is told why). Finishes the job.
 
@@ -53,7 +67,7 @@ async def revise(session: Session, job: Job, snapshot: Snapshot, selection: Sele
     except Superseded:
         raise content_modified() from None
     except NoAnswer as nothing:
-        session.tell(nothing.notice)
+        session.answer_act(nothing.notice.text, is_fault=nothing.notice.is_fault)
         return None
     finally:
         job.finish()

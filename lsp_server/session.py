@@ -25,6 +25,7 @@ from lsp_server.settings import Problem, Settings, merge, parse
 logger = logging.getLogger(__name__)
 
 RESULTS_KEPT = 16
+RETRY_PAUSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Session:
         self._told: set[str] = set()
         self.engine_message = ""
         self._asked_at: dict[str, float] = {}
+        self._retried_at: float | None = None
         engine.on_state(self._on_engine_state)
 
     # The connection
@@ -140,14 +142,28 @@ class Session:
 
     # Asking
 
-    def wake_engine(self, *, insist: bool = False) -> None:
-        """Begin to load the engine, so that it is there when it is first asked. Not while everything is off.
-
-        `insist` is for a person's own act: an engine that failed is tried again now, not after its pause.
-        """
-        asleep = ("off", "failed") if insist else ("off",)
-        if self.settings.enable and not self.awaits_settings and self.engine.state in asleep:
+    def wake_engine(self) -> None:
+        """Begin to load the engine, so that it is there when it is first asked. Not while everything is off."""
+        if self._wants_engine and self.engine.state == "off":
             self.engine.start()
+
+    def retry_engine(self) -> bool:
+        """For a person's own act: try an engine that failed again now, not after its pause. Whether it is tried.
+
+        One act after another starts no process each: what made it fail is hardly mended within `RETRY_PAUSE_S`.
+        """
+        now, before = self.clock.now(), self._retried_at
+        if not self._wants_engine or self.engine.state != "failed":
+            return False
+        if before is not None and now - before < RETRY_PAUSE_S:
+            return False
+        self._retried_at = now
+        self.engine.start()
+        return True
+
+    @property
+    def _wants_engine(self) -> bool:
+        return self.settings.enable and not self.awaits_settings
 
     def pause_before_asking(self, uri: str) -> float:
         """Seconds to wait so that only the last key of a burst asks: none for a lone request."""
@@ -162,9 +178,9 @@ class Session:
 
     # Telling
 
-    def tell(self, notice: Notice | None) -> None:
-        """Send a notice, unless its key was told since the engine was last ready."""
-        if notice is None or notice.key in self._told:
+    def tell(self, notice: Notice) -> None:
+        """Send a notice to who types, unless its key was told since the engine was last ready."""
+        if notice.is_known or notice.key in self._told:
             return
         self._told.add(notice.key)
         if notice.prominent:
@@ -172,9 +188,12 @@ class Session:
         else:
             self.editor.log(notice.text)
 
-    def answer_act(self, text: str) -> None:
-        """Tell a person what came of something they did; each act may have its answer."""
-        self.editor.show(text)
+    def answer_act(self, text: str, *, is_fault: bool = False) -> None:
+        """Tell a person what came of something they did: each act has its answer, a Warning for an engine's fault."""
+        if is_fault:
+            self.editor.alert(text)
+        else:
+            self.editor.show(text)
 
     def _on_engine_state(self, state: EngineState, message: str) -> None:
         self.engine_message = message

@@ -9,8 +9,7 @@ from lsprotocol import types
 
 from lsp_server.errors import content_modified
 from lsp_server.inflight import Job
-from lsp_server.privacy import refusal
-from lsp_server.revision import Selection, revise
+from lsp_server.revision import Selection, may_revise, revise
 from lsp_server.rewrite import Action, Ticket, action_named, is_current, parse_ticket
 from lsp_server.session import Session, Snapshot
 
@@ -27,7 +26,7 @@ def code_action_resolve(session: Session, action: types.CodeAction) -> Awaitable
     snapshot = session.snapshot(ticket.uri)
     if snapshot is None or not is_current(ticket, snapshot.document):
         raise content_modified()
-    if not snapshot.settings.enable or refusal(snapshot.document, snapshot.settings) is not None:
+    if not may_revise(session, snapshot):
         return action
     job = session.inflight.claim(ticket.uri, "rewrite")
     return _resolve(session, job, snapshot, action, _selection(snapshot, ticket, chosen))

@@ -16,10 +16,9 @@ from lsprotocol import converters, types
 from engine.protocol.errors import EngineError
 from lsp_server import __version__
 from lsp_server.errors import content_modified, invalid_params
-from lsp_server.privacy import refusal
 from lsp_server.ranges import span_of
-from lsp_server.revision import Selection, revise
-from lsp_server.session import Session, Snapshot
+from lsp_server.revision import Selection, may_revise, revise
+from lsp_server.session import Session
 
 REWRITE = "lacuna.rewrite"
 STATUS = "lacuna.status"
@@ -27,8 +26,6 @@ COMMANDS = (REWRITE, STATUS)
 
 # How long the engine's own report may take.
 REPORT_S = 2.0
-
-UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
 
 
 def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awaitable[Any] | None:
@@ -53,19 +50,10 @@ def _rewrite(session: Session, argument: object) -> Awaitable[types.WorkspaceEdi
     start, end = span_of(snapshot, area)
     if start == end:
         raise invalid_params("the range is empty: select the text to rewrite")
-    if not _is_allowed(session, snapshot):
+    if not may_revise(session, snapshot):
         return None
     job = session.inflight.claim(uri, "rewrite")
     return revise(session, job, snapshot, Selection(start, end, instruction))
-
-
-def _is_allowed(session: Session, snapshot: Snapshot) -> bool:
-    if not snapshot.settings.enable:
-        return False
-    if refusal(snapshot.document, snapshot.settings) is None:
-        return True
-    session.answer_act(UNSHARED)
-    return False
 
 
 def _rewrite_arguments(argument: object) -> tuple[str, types.Range, str, int | None]:

@@ -216,25 +216,90 @@ async def test_an_answer_cut_off_is_not_applied(stop: str) -> None:
         assert "cut off" in (await client.expect("window/showMessage"))["message"]
 
 
-async def test_no_engine_no_edit_and_one_message() -> None:
+INFO, WARNING = 3, 2
+
+
+async def act(client: lsp.LspClient, through: str) -> dict[str, Any]:
+    """The one message a person gets for a rewrite that comes to nothing."""
+    if through == "resolve":
+        offered = await action(client, "simplify", WHOLE)
+        assert await client.request("codeAction/resolve", offered) == offered
+    else:
+        assert await client.request("workspace/executeCommand", rewrite_call(WHOLE)) is None
+    (shown,) = client.claim_all("window/showMessage")
+    assert isinstance(shown, dict)
+    return shown
+
+
+THROUGH = pytest.mark.parametrize("through", ["resolve", "command"])
+
+
+@THROUGH
+async def test_no_engine_no_edit_and_a_message_for_each_act(through: str) -> None:
     async with lsp.session(state="loading") as client:
         client.open(CODE)
-        offered = await action(client, "simplify", WHOLE)
         for _ in range(3):
+            shown = await act(client, through)
+            assert (shown["type"], "not ready yet" in shown["message"]) == (INFO, True)
+
+
+@THROUGH
+@pytest.mark.parametrize(
+    ("kind", "level"),
+    [
+        ("draining", INFO),
+        ("loading", INFO),
+        ("window_exceeded", INFO),
+        ("bad_request", INFO),
+        ("gone", WARNING),
+        ("internal", WARNING),
+        ("out_of_memory", WARNING),
+    ],
+)
+async def test_every_act_that_fails_has_its_message(through: str, kind: str, level: int) -> None:
+    async with lsp.session({"error": [kind, "it went wrong", "do this"]}) as client:
+        client.open(CODE)
+        for _ in range(2):
+            assert await act(client, through) == {"type": level, "message": "Lacuna: it went wrong. Do this."}
+
+
+async def test_an_act_has_its_message_though_typing_was_told_before() -> None:
+    async with lsp.session({"error": ["window_exceeded", "too long", "select less text"]}) as client:
+        client.open(CODE)
+        for _ in range(2):
+            assert await client.inline(0, 3) is None
+        assert len(client.claim_all("window/showMessage")) == 1
+        assert "too long" in (await act(client, "command"))["message"]
+
+
+@pytest.mark.parametrize("offered_before", [True, False])
+async def test_who_turned_lacuna_off_is_told_so(offered_before: bool) -> None:
+    async with lsp.session() as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        client.notify("workspace/didChangeConfiguration", {"settings": {"enable": False}})
+        if offered_before:
             assert await client.request("codeAction/resolve", offered) == offered
+        else:
+            assert await client.request("workspace/executeCommand", rewrite_call(WHOLE)) is None
         (shown,) = client.claim_all("window/showMessage")
-        assert shown["type"] == 3
-        assert "not ready" in shown["message"]
+        assert (shown["type"], "turned off" in shown["message"], "`enable`" in shown["message"]) == (INFO, True, True)
+        assert (await client.engine())["requests"] == []
 
 
-async def test_a_persons_act_tries_a_failed_engine_again() -> None:
+async def test_who_asks_an_engine_that_failed_is_told_the_remedy_and_it_is_tried_once() -> None:
     async with lsp.session(state="failed") as client:
         client.open(CODE)
+        client.notify("test/state", {"state": "failed", "message": "no model m. Run `lacuna models pull m`."})
         await client.inline(0, 3)
         assert (await client.engine())["starts"] == 0
-        assert await client.request("workspace/executeCommand", rewrite_call(WHOLE)) is None
+        assert len(client.claim_all("window/showMessage")) == 1
+        first, *others = [await act(client, "command") for _ in range(3)]
+        assert (first["type"], "tried once more" in first["message"]) == (WARNING, True)
+        for shown in (first, *others):
+            assert "no model m. Run `lacuna models pull m`. Nothing was changed" in shown["message"]
+        assert all("tried once more" not in shown["message"] for shown in others)
         assert (await client.engine())["starts"] == 1
-        await client.expect("window/showMessage")
 
 
 async def test_the_command_returns_a_versioned_edit() -> None:

@@ -15,6 +15,7 @@ class FakeEditor:
     logged: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
+    alerts: list[str] = field(default_factory=list)
     drafts: list[dict[str, Any]] = field(default_factory=list)
 
     def log(self, message: str) -> None:
@@ -25,6 +26,9 @@ class FakeEditor:
 
     def show(self, message: str) -> None:
         self.shown.append(message)
+
+    def alert(self, message: str) -> None:
+        self.alerts.append(message)
 
     def send_draft(self, draft: dict[str, Any]) -> None:
         self.drafts.append(draft)

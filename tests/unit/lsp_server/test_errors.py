@@ -14,6 +14,17 @@ def test_every_failure_kind_says_what_happened_and_what_to_do(kind: str) -> None
     assert (notice.key, notice.text) == (kind, "Lacuna: It went wrong. Do this.")
 
 
+def test_message_and_remedy_are_told_as_two_sentences() -> None:
+    notice = notice_for(EngineError("gone", "the engine went away", "ask again; it is started anew"))
+    assert notice.text == "Lacuna: the engine went away. Ask again; it is started anew."
+
+
+@pytest.mark.parametrize("kind", sorted(FAILURE_KINDS))
+def test_only_what_the_engine_is_to_blame_for_is_a_fault(kind: str) -> None:
+    harmless = {"loading", "draining", "bad_request", "window_exceeded", "round_trip"}
+    assert notice_for(EngineError(kind, "a", "b")).is_fault is (kind not in harmless)
+
+
 @pytest.mark.parametrize(
     ("kind", "prominent"),
     [("loading", False), ("draining", False), ("model_missing", True), ("out_of_memory", True), ("internal", True)],

@@ -8,7 +8,7 @@ from lsp_server.capabilities import Capabilities
 from lsp_server.document import Change, Document
 from lsp_server.errors import Notice
 from lsp_server.positions import PositionEncoding, TextPosition
-from lsp_server.session import RESULTS_KEPT, Session
+from lsp_server.session import RESULTS_KEPT, RETRY_PAUSE_S, Session
 from tests.fakes.fake_editor import FakeClock, FakeEditor
 from tests.fakes.fake_engine import FakeEngine, stats
 
@@ -166,6 +166,30 @@ def test_the_engine_is_woken_only_when_it_is_off_and_wanted() -> None:
     session.wake_engine()
     session.wake_engine()
     assert engine.starts == 1
+
+
+def test_an_engine_that_failed_is_tried_for_a_person_once_in_a_while() -> None:
+    engine = FakeEngine(state="failed")
+    session, _, clock = new_session(engine)
+    assert [session.retry_engine(), session.retry_engine()] == [True, False]
+    clock.advance(RETRY_PAUSE_S)
+    assert session.retry_engine()
+    clock.advance(RETRY_PAUSE_S)
+    session.configure({"enable": False})
+    assert not session.retry_engine()
+    session.configure({"enable": True})
+    engine.state = "loading"
+    assert not session.retry_engine()
+    assert engine.starts == 2
+
+
+def test_what_a_state_has_told_is_not_told_again_and_a_fault_alerts_who_acted() -> None:
+    session, editor, _ = new_session()
+    session.tell(Notice("not ready", "wait", prominent=True, is_known=True))
+    assert (editor.shown, editor.logged) == ([], [])
+    for is_fault in (False, True, True):
+        session.answer_act("said", is_fault=is_fault)
+    assert (editor.shown, editor.alerts) == (["said"], ["said", "said"])
 
 
 def test_a_lone_request_asks_at_once_and_a_burst_waits() -> None:
