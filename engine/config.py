@@ -6,6 +6,8 @@ that do not fit are errors: a typo must never become a default.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
@@ -16,6 +18,9 @@ from engine.protocol.errors import EngineError
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 DEFAULT_IDLE_LIMIT_S = 30 * 60.0
 ENV_PREFIX = "LACUNA_"
+# More threads than this only wait for each other, and thousands of them hang the machine.
+THREADS_PER_CORE = 4
+_DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,3})?")
 _TRUTH: Mapping[str, bool] = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
 
 
@@ -39,11 +44,13 @@ class EngineConfig:
     adapter: bool = True
 
 
-def read_config(options: Mapping[str, object], env: Mapping[str, str]) -> EngineConfig:
+def read_config(options: Mapping[str, object], env: Mapping[str, str], *, cores: int | None = None) -> EngineConfig:
     """The configuration from `options` (by field name; None means not given), else `LACUNA_<FIELD>` in `env`.
 
-    Raises EngineError(bad_request) naming the option or variable at fault.
+    `cores`: how many this machine has, which bounds the threads; None asks the system. Raises
+    EngineError(bad_request) naming the option or variable at fault.
     """
+    most_threads = THREADS_PER_CORE * (cores or os.cpu_count() or 1)
     kinds = get_type_hints(EngineConfig)
     if unknown := sorted(options.keys() - kinds.keys()):
         raise _bad(unknown[0], "is no setting of the engine")
@@ -51,10 +58,24 @@ def read_config(options: Mapping[str, object], env: Mapping[str, str]) -> Engine
     for field in fields(EngineConfig):
         variable = ENV_PREFIX + field.name.upper()
         if (option := options.get(field.name)) is not None:
-            given[field.name] = _convert(f"--{field.name.replace('_', '-')}", kinds[field.name], option)
+            source, value = f"--{field.name.replace('_', '-')}", option
         elif variable in env:
-            given[field.name] = _convert(variable, kinds[field.name], env[variable])
+            source, value = variable, env[variable]
+        else:
+            continue
+        given[field.name] = _fitting(source, field.name, _convert(source, kinds[field.name], value), most_threads)
     return EngineConfig(**given)
+
+
+def _fitting(source: str, name: str, value: Any, most_threads: int) -> Any:
+    """`value`, if the setting `name` can have it on this machine."""
+    if name == "threads" and value > most_threads:
+        raise _bad(source, f"must be at most {most_threads} here ({THREADS_PER_CORE} for each core), not {value}")
+    if name == "device":
+        value = value.lower()
+        if not _DEVICE.fullmatch(value):
+            raise _bad(source, f"must be auto, cpu, cuda or cuda:N, not {value[:40]!r}")
+    return value
 
 
 def _convert(source: str, kind: Any, value: object) -> object:

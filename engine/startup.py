@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
+import torch
+
 from engine.calibration import forward_costs
 from engine.config import EngineConfig
 from engine.core import EngineCore
@@ -21,7 +23,11 @@ Progress = Callable[[str, float], None]
 
 
 def load_core(config: EngineConfig, progress: Progress) -> EngineCore:
-    """Load the configured model. Raises EngineError: bad_request, model_missing, model_corrupt, model_unsupported."""
+    """Load the configured model.
+
+    Raises EngineError: bad_request, model_missing, model_corrupt, model_unsupported, no_space.
+    """
+    require_device(config.device, torch.cuda.device_count() if torch.cuda.is_available() else 0)
     store = Store.of_user(os.environ)
     entry = store.find(config.model)
     family = entry.family if config.family == "auto" else config.family
@@ -46,6 +52,25 @@ def load_core(config: EngineConfig, progress: Progress) -> EngineCore:
     )
     costs = _costs(model, store.converted_dir(entry.name), threads, progress)
     return EngineCore(model, forward_ms=costs, threads=threads)
+
+
+def require_device(device: str, gpus: int) -> None:
+    """Raise EngineError(model_unsupported) if `device` is a GPU that is not among the `gpus` torch can use."""
+    kind, _, index = device.partition(":")
+    if kind != "cuda" or int(index or 0) < gpus:
+        return
+    if gpus == 0:
+        raise EngineError(
+            "model_unsupported",
+            f"the device {device} was asked for, and torch finds no CUDA GPU here",
+            "set the device to cpu, or install a CUDA build of torch and the GPU's driver",
+        )
+    raise EngineError(
+        "model_unsupported",
+        f"the device {device} was asked for, and there {'is' if gpus == 1 else 'are'} only {gpus} GPU"
+        f"{'' if gpus == 1 else 's'} here",
+        f"use one of cuda:0 to cuda:{gpus - 1}" if gpus > 1 else "use cuda:0",
+    )
 
 
 def _costs(model: Denoiser, folder: Path, threads: int, progress: Progress) -> tuple[tuple[int, float], ...]:

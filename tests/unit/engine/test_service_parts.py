@@ -167,12 +167,22 @@ def test_options_go_before_the_environment() -> None:
     assert config == wanted
 
 
+def test_as_many_threads_as_are_of_use_are_taken() -> None:
+    assert read_config({"threads": 8}, {}, cores=2).threads == 8
+    assert read_config({}, {"LACUNA_DEVICE": "CUDA"}).device == "cuda"
+
+
 @pytest.mark.parametrize(
     ("options", "env", "says"),
     [
         ({"thread": 1}, {}, "thread is no setting"),
         ({"threads": "many"}, {}, "--threads must be a number"),
         ({"threads": -1}, {}, "--threads must be 0 or more"),
+        ({"threads": 9}, {}, r"--threads must be at most 8 here \(4 for each core\), not 9"),
+        ({}, {"LACUNA_THREADS": "9999"}, "LACUNA_THREADS must be at most 8"),
+        ({}, {"LACUNA_DEVICE": "gpu9"}, "LACUNA_DEVICE must be auto, cpu, cuda or cuda:N, not 'gpu9'"),
+        ({"device": "cuda:"}, {}, "--device must be"),
+        ({"device": "cuda:-1"}, {}, "--device must be"),
         ({"idle_limit_s": math.nan}, {}, "--idle-limit-s must be 0 or more"),
         ({"idle_limit_s": "inf"}, {}, "--idle-limit-s must be 0 or more"),
         ({"transport": "pigeon"}, {}, "--transport must be one of auto, unix, tcp"),
@@ -183,5 +193,5 @@ def test_options_go_before_the_environment() -> None:
 )
 def test_a_wrong_setting_is_named(options: dict[str, object], env: dict[str, str], says: str) -> None:
     with pytest.raises(EngineError, match=says) as caught:
-        read_config(options, env)
+        read_config(options, env, cores=2)
     assert caught.value.kind == "bad_request"
