@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from engine.runtime.environment import prepare_environment
+
 if TYPE_CHECKING:
     from engine.models.hybrid import HybridDenoiser
 
@@ -19,8 +21,8 @@ settings.register_profile("normal", max_examples=300, deadline=None)
 settings.register_profile("nightly", max_examples=10_000, deadline=None)
 settings.load_profile("normal")
 
-# As the engine does it: threads that spin while they wait make tests crawl on a busy machine.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# As the engine does it, before torch is imported: spinning threads make tests crawl on a busy machine.
+prepare_environment(os.environ)
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 

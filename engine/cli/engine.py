@@ -20,6 +20,7 @@ import click
 from engine.config import DEFAULT_MODEL, EngineConfig, read_config
 from engine.protocol.address import engine_address
 from engine.protocol.errors import EngineError
+from engine.runtime.environment import prepare_environment
 
 if TYPE_CHECKING:
     from engine.protocol.messages import Facts, Loading, StatusReport
@@ -125,9 +126,7 @@ def status(as_json: bool, **options: object) -> None:
 
 def _core_factory(config: EngineConfig) -> Callable[[Callable[[str, float], None]], Any]:
     def load(progress: Callable[[str, float], None]) -> Any:
-        # Threads that wait must sleep: spinning ones fight the editor for the cores, and lose 2.5-fold on a busy
-        # machine. The OpenMP runtime reads this once, when torch is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        prepare_environment(os.environ)
         # torch is imported here, on the loop's thread, when the socket is already answering.
         from engine.startup import load_core
 
