@@ -20,7 +20,7 @@ from engine.store.integrity import Stamp, sha256_of
 from engine.store.progress import Cause, PullError, PullInterruptedError, PullProgress, SourceError, SpeedMeter, Stage
 from engine.store.registry import ModelFile
 from engine.store.shelf import Shelf
-from engine.store.sources import Fetch, Source, os_failure
+from engine.store.sources import Fetch, PathSource, Source, os_failure
 
 SPARE_BYTES = 64 << 20
 LOCK_POLL_S = 0.5
@@ -90,6 +90,9 @@ class Pull:
             self.shelf.work.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             message = f"The folder {self.shelf.folder} cannot be written: {error.strerror}."
+            cause = os_failure(error).cause
+            if cause == "no_space":
+                raise PullError(cause, message, _REMEDIES[cause]) from error
             raise PullError("failed", message, "Give LACUNA_HOME a folder you may write to.") from error
 
     @contextmanager
@@ -157,7 +160,7 @@ class Pull:
         try:
             part.parent.mkdir(parents=True, exist_ok=True)
             source.fetch(job)
-            self._accept(job, self._checking(file, reporter))
+            self._accept(job, source, self._checking(file, reporter))
         except OSError as error:
             raise os_failure(error) from error
         except SourceError as failure:
@@ -175,12 +178,13 @@ class Pull:
             reason = f"needs {megabytes(needed)} free in {self.shelf.models}{times}; {megabytes(free)} are free"
             raise SourceError("no_space", reason)
 
-    def _accept(self, job: Fetch, report: Callable[[int], None]) -> None:
+    def _accept(self, job: Fetch, source: Source, report: Callable[[int], None]) -> None:
         """Give the part its final name if it is the right file. Raises SourceError(wrong_digest)."""
         found = Stamp.of(job.part, sha256_of(job.part, report, self.cancel))
         if found.sha256 != job.file.sha256:
             size = "" if found.size == job.file.size else f", {found.size} bytes instead of {job.file.size}"
-            reason = f"the bytes are not those of the model (sha256 {found.sha256[:12]}…{size}); the file was removed"
+            gone = "your file is untouched" if isinstance(source, PathSource) else "the file was removed"
+            reason = f"the bytes are not those of the model (sha256 {found.sha256[:12]}…{size}); {gone}"
             raise SourceError("wrong_digest", reason)
         target = self.shelf.file(job.file)
         job.part.replace(target)
@@ -191,15 +195,24 @@ class Pull:
         causes = {failure.cause for _, failure in failures}
         cause = next((known for known in _REMEDIES if known in causes), _FAILED)
         tried = "; ".join(f"{label}: {failure.reason}" for label, failure in failures) or "it has no source"
-        return PullError(cause, f"{name} could not be fetched. {tried}.", _REMEDIES[cause].format(name=name))
+        remedy = _WRONG_PATH if cause == "wrong_digest" and self._only_copies else _REMEDIES[cause]
+        return PullError(cause, f"{name} could not be fetched. {tried}.", remedy.format(name=name))
 
     def _interrupted(self) -> PullError:
         name = self.shelf.entry.name
         remedy = f"`lacuna models pull {name}` goes on from what has arrived."
+        if self._only_copies:
+            remedy = "The same command copies the file from its start."
         return PullError("interrupted", f"Fetching {name} was interrupted; nothing unfinished is used.", remedy)
+
+    @property
+    def _only_copies(self) -> bool:
+        """Whether every source is a path on this machine: a copy keeps nothing to go on from."""
+        return bool(self.sources) and all(isinstance(source, PathSource) for source in self.sources)
 
 
 _FAILED: Cause = "failed"
+_WRONG_PATH = "Name the right file, or leave the path out: `lacuna models pull {name}` fetches it."
 
 # In the order of what a person should put right first.
 _REMEDIES: dict[Cause, str] = {

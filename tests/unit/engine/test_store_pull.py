@@ -90,7 +90,7 @@ def test_a_model_without_sources_says_so(tmp_path: Path) -> None:
 def test_space_is_checked_before_anything_is_fetched(tmp_path: Path) -> None:
     source = GoodSource(copies=2)
     error = failed_pull(tmp_path, source, free=1000)
-    assert error.cause == "no_space"
+    assert (error.cause, error.kind) == ("no_space", "no_space")
     assert source.fetches == 0
     assert "2 times the file" in error.message
     assert "LACUNA_HOME" in error.remedy
@@ -219,6 +219,26 @@ def test_a_named_path_is_the_only_source(tmp_path: Path) -> None:
     store = small_store(tmp_path / "home", [other])
     assert store.pull(NAME, source=tmp_path / "usb").read_bytes() == CONTENT
     assert (other.fetches, (tmp_path / "usb" / FILE).exists()) == (0, True)
+
+
+def test_a_wrong_file_of_a_person_is_left_alone_and_they_are_told(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.gguf"
+    wrong.write_bytes(b"x" * len(CONTENT))
+    with pytest.raises(PullError, match="your file is untouched") as caught:
+        small_store(tmp_path / "home").pull(NAME, source=wrong)
+    assert wrong.read_bytes() == b"x" * len(CONTENT)
+    assert caught.value.cause == "wrong_digest"
+    assert f"`lacuna models pull {NAME}` fetches it" in caught.value.remedy
+
+
+def test_an_interrupted_copy_promises_nothing_it_does_not_keep(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    cancel.set()
+    (tmp_path / FILE).write_bytes(CONTENT)
+    with pytest.raises(PullError, match="interrupted") as caught:
+        small_store(tmp_path / "home").pull(NAME, source=tmp_path / FILE, cancel=cancel)
+    assert "from its start" in caught.value.remedy
+    assert files_below(tmp_path / "home" / "models" / NAME) == set()
 
 
 def test_counts_carry_size_speed_and_time_left(tmp_path: Path) -> None:
