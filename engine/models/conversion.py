@@ -2,18 +2,20 @@
 
 Owns the layout of the converted directory and that it appears whole or not at all:
 
-    manifest.json                      format, digest of the source, shape, special ids, size of every file
+    manifest.json                      format, digest of the source, shape, special ids, size and time of every file
     tokenizer.json                     vocabulary and merges
     embedding.safetensors              embedding (float16), final_norm
     head.safetensors                   head.weight (int8), head.scale
     layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight (int8), PART.scale
     adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale of the weights with an adapter folded in
+    adapter-DIGEST/manifest.json           format, size and time of every file of the folded weights
 """
 
 from __future__ import annotations
 
-import json
+import errno
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -23,19 +25,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from engine.models.adapter import Adapter
 from engine.models.base import SpecialIds
 from engine.models.digest import sha256_of_file
+from engine.models.folder_record import FOLDED_PREFIX, read_record, write_record
 from engine.models.gguf_file import GgufFile, Vocabulary, corrupt
 from engine.models.shape import PARTS, Qwen2Shape
 from engine.protocol.errors import EngineError
 from engine.runtime.linear import quantise_per_channel
 from engine.tokenizer import BpeTokenizer
 
-FORMAT = 2
-MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 EMBEDDING = "embedding.safetensors"
 HEAD = "head.safetensors"
@@ -43,6 +45,8 @@ SMALL_TENSORS = ("attention_norm", "mlp_norm", "qkv_bias")
 """The float32 tensors of a layer's file."""
 
 _ROWS_AT_ONCE = 16384
+# The tokenizer, norms, scales and file headers, beside the matrices themselves.
+_BESIDE_MATRICES_BYTES = 64 << 20
 _SPECIAL_TEXT = {
     "fim_prefix": "<|fim_prefix|>",
     "fim_suffix": "<|fim_suffix|>",
@@ -53,6 +57,7 @@ _SPECIAL_TEXT = {
 _END_TEXTS = ("<|endoftext|>", "<|im_end|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
 
 Progress = Callable[[float], None]
+FreeBytes = Callable[[Path], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +71,35 @@ class Manifest:
     special: SpecialIds
 
 
-def convert_gguf(gguf: Path, out: Path, *, progress: Progress | None = None) -> None:
+def free_bytes(folder: Path) -> int:
+    """Bytes this user may still write where `folder` is, or would be made. Raises OSError."""
+    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
+
+
+def convert_gguf(gguf: Path, out: Path, *, progress: Progress | None = None, free: FreeBytes = free_bytes) -> None:
     """Convert the file `gguf` into the directory `out`, replacing it.
 
-    Raises EngineError: model_missing, model_corrupt or model_unsupported for the source, internal when `out`
-    cannot be written.
+    Raises EngineError: model_missing, model_corrupt or model_unsupported for the source; no_space when
+    `out` needs more than `free` says, or more than there turns out to be; internal when it cannot be written.
     """
-    write_converted(GgufFile(gguf), gguf, out, progress=progress)
+    write_converted(GgufFile(gguf), gguf, out, progress=progress, free=free)
 
 
 def write_converted(
-    file: GgufFile, gguf: Path, out: Path, *, adapter: Adapter | None = None, progress: Progress | None = None
+    file: GgufFile,
+    gguf: Path,
+    out: Path,
+    *,
+    adapter: Adapter | None = None,
+    progress: Progress | None = None,
+    free: FreeBytes = free_bytes,
 ) -> None:
     """`convert_gguf` of a file that is open already; with `adapter`, its folded weights are written as well."""
     shape = file.shape()
+    # A header whose numbers its own tensors contradict is a damaged file, not a lack of space.
+    _read_layer(file, shape, shape.layers - 1)
     vocabulary = file.vocabulary()
+    _require_space(out, converted_bytes(shape, folded=adapter is not None), free)
     special = special_ids(vocabulary, gguf)
     source = gguf.stat()
     manifest = Manifest(sha256_of_file(gguf), source.st_size, source.st_mtime_ns, shape, special)
@@ -97,6 +116,8 @@ def write_converted(
             target / EMBEDDING,
         )
         save_file(_quantised("head", file.head(shape)), target / HEAD)
+        if adapter is not None:
+            write_record(target / folded_name(adapter), {})
         _write_manifest(target, manifest)
     _report(progress, 1.0)
 
@@ -105,6 +126,7 @@ def fold_adapter(
     file: GgufFile, shape: Qwen2Shape, adapter: Adapter, out: Path, *, progress: Progress | None = None
 ) -> None:
     """Write int8 weights of `file` with `adapter` folded in (W + B A) into the converted directory `out`."""
+    _require_space(out, folded_bytes(shape), free_bytes)
     with _written_whole(out / folded_name(adapter)) as target:
         for layer in range(shape.layers):
             folded = (
@@ -112,6 +134,19 @@ def fold_adapter(
             )
             save_file(_merged(folded), target / layer_name(layer))
             _report(progress, (layer + 1) / shape.layers)
+        write_record(target, {})
+
+
+def converted_bytes(shape: Qwen2Shape, *, folded: bool) -> int:
+    """About how much a conversion takes on disk: int8 matrices and head, a float16 embedding, and the folded ones."""
+    layers = folded_bytes(shape)
+    return layers * (2 if folded else 1) + 3 * shape.vocab * shape.hidden + _BESIDE_MATRICES_BYTES
+
+
+def folded_bytes(shape: Qwen2Shape) -> int:
+    """About how much the int8 matrices of all layers take on disk."""
+    sizes = (shape.part_size(part) for part in PARTS)
+    return shape.layers * sum(rows * columns for rows, columns in sizes)
 
 
 def is_current(out: Path, source_digest: str) -> bool:
@@ -120,17 +155,17 @@ def is_current(out: Path, source_digest: str) -> bool:
     return manifest is not None and manifest.source_sha256 == source_digest
 
 
-def is_folded(out: Path, adapter: Adapter, shape: Qwen2Shape) -> bool:
-    """Whether `out` holds the folded weights of `adapter`. Folded directories appear whole, so names suffice."""
-    return all((out / folded_name(adapter) / layer_name(layer)).is_file() for layer in range(shape.layers))
+def is_folded(out: Path, adapter: Adapter) -> bool:
+    """Whether `out` holds the folded weights of `adapter` as they were written."""
+    return read_record(out / folded_name(adapter)) is not None
 
 
 def read_manifest(out: Path) -> Manifest | None:
-    """The manifest of a whole conversion by this version; None if there is none or a file is missing or cut."""
+    """The manifest of a whole conversion by this version; None if there is none or a file is not as it was written."""
+    stored = read_record(out)
+    if stored is None:
+        return None
     try:
-        stored = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
-        if stored["format"] != FORMAT or not _files_are_whole(out, stored["files"]):
-            return None
         return Manifest(
             stored["source_sha256"],
             stored["source_bytes"],
@@ -138,7 +173,7 @@ def read_manifest(out: Path) -> Manifest | None:
             Qwen2Shape(**stored["shape"]),
             _special_from_json(stored["special"]),
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None
 
 
@@ -172,7 +207,14 @@ def layer_name(layer: int) -> str:
 
 
 def folded_name(adapter: Adapter) -> str:
-    return f"adapter-{adapter.digest[:16]}"
+    return f"{FOLDED_PREFIX}{adapter.digest[:16]}"
+
+
+def _read_layer(file: GgufFile, shape: Qwen2Shape, layer: int) -> None:
+    """Raise EngineError(model_corrupt) unless the file's layer has the sizes that `shape` says."""
+    file.norms(shape, layer)
+    for part in PARTS:
+        file.matrix(shape, layer, part)
 
 
 def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, adapter: Adapter | None) -> None:
@@ -208,16 +250,14 @@ def _quantised(name: str, dense: torch.Tensor) -> dict[str, torch.Tensor]:
 
 def _write_manifest(target: Path, manifest: Manifest) -> None:
     content: dict[str, Any] = {
-        "format": FORMAT,
         "source_sha256": manifest.source_sha256,
         "source_bytes": manifest.source_bytes,
         "source_mtime_ns": manifest.source_mtime_ns,
         "shape": manifest.shape.to_json(),
         "special": {name: getattr(manifest.special, name) for name in _SPECIAL_TEXT}
         | {"end": sorted(manifest.special.end), "special": sorted(manifest.special.special)},
-        "files": {path.name: path.stat().st_size for path in sorted(target.iterdir()) if path.is_file()},
     }
-    (target / MANIFEST).write_text(json.dumps(content), encoding="utf-8")
+    write_record(target, content)
 
 
 def _special_from_json(stored: dict[str, Any]) -> SpecialIds:
@@ -225,8 +265,39 @@ def _special_from_json(stored: dict[str, Any]) -> SpecialIds:
     return SpecialIds(**named, end=frozenset(stored["end"]), special=frozenset(stored["special"]))
 
 
-def _files_are_whole(out: Path, sizes: dict[str, int]) -> bool:
-    return all((out / name).stat().st_size == size for name, size in sizes.items())
+def write_failure(out: Path, fault: OSError | SafetensorError) -> EngineError:
+    """What a fault while writing `out` means to a person. Safetensors gives the system's number in words only."""
+    told = re.search(r"\(os error (\d+)\)", str(fault)) if isinstance(fault, SafetensorError) else None
+    number = int(told[1]) if told else getattr(fault, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return EngineError(
+            "no_space",
+            f"the disk is full: the converted model does not fit in {out.parent}",
+            "free space there, or set LACUNA_HOME to a folder on a larger disk",
+        )
+    return EngineError(
+        "internal",
+        f"the converted model cannot be written to {out}: {fault}",
+        "check that the folder is yours and its disk is sound, or set LACUNA_HOME to another place",
+    )
+
+
+def _require_space(out: Path, needed: int, free: FreeBytes) -> None:
+    """Raise EngineError(no_space) unless `needed` bytes fit where `out` goes."""
+    try:
+        there = free(out.parent)
+    except OSError as fault:
+        raise write_failure(out, fault) from fault
+    if there < needed:
+        raise EngineError(
+            "no_space",
+            f"the converted model needs {_gigabytes(needed)} in {out.parent}, where {_gigabytes(there)} are free",
+            f"free {_gigabytes(needed - there)} there, or set LACUNA_HOME to a folder on a larger disk",
+        )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.2f} GB"
 
 
 @contextmanager
@@ -240,12 +311,8 @@ def _written_whole(out: Path) -> Iterator[Path]:
         if out.exists():
             shutil.rmtree(out)
         os.replace(temporary, out)  # noqa: PTH105
-    except OSError as fault:
-        raise EngineError(
-            "internal",
-            f"the converted model cannot be written to {out}: {fault}",
-            "free about 1.5 GB there and check that the folder is yours, or set LACUNA_HOME to another place",
-        ) from fault
+    except (OSError, SafetensorError) as fault:
+        raise write_failure(out, fault) from fault
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -6,7 +6,8 @@ Owns the order of things and where the packaged adapter lies; formats are `conve
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -32,7 +33,9 @@ from engine.models.conversion import (
     source_digest,
     special_ids,
     write_converted,
+    write_failure,
 )
+from engine.models.folder_record import converted_folder
 from engine.models.gguf_file import GgufFile, corrupt
 from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
 from engine.models.network import LayerWeights, Stack
@@ -80,12 +83,12 @@ def load_denoiser(
 
     precision: "int8" (CPU only), "fp32" or "bf16"; the float ones read the GGUF itself and cache nothing.
     progress: called with a stage ("read", "convert", "fold", "load") and a fraction of it.
-    Raises EngineError: model_missing, model_corrupt, model_unsupported, internal.
+    Raises EngineError: model_missing, model_corrupt, model_unsupported, no_space, internal.
     """
     configure_runtime(threads)
     source = _Source(model_path, progress)
     if precision == "int8" and device == "cpu":
-        parts = _load_int8(source, cache_dir / f"{name}-int8", adapter)
+        parts = _load_int8(source, converted_folder(cache_dir, name), adapter)
     elif precision in _DTYPES:
         parts = _load_float(source, cache_dir, _DTYPES[precision], torch.device(device), adapter)
     else:
@@ -133,8 +136,7 @@ class _Source:
 
 def _load_int8(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
     """Load the converted model; a damaged one is only a cache, so it is made anew once from the model's own file."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(out.with_name(f"{out.name}.lock")):
+    with _alone_with(out):
         try:
             return _load_converted(source, out, adapter_file)
         except _DAMAGE:
@@ -145,6 +147,23 @@ def _load_int8(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
             raise EngineError(
                 "model_corrupt", f"the converted model in {out} is damaged: {fault}", f"remove {out} and start again"
             ) from fault
+
+
+@contextmanager
+def _alone_with(out: Path) -> Iterator[None]:
+    """Hold the lock of `out`, where no unfinished conversion lies: whoever left one was killed over it."""
+    lock = FileLock(out.with_name(f"{out.name}.lock"))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as fault:
+        raise write_failure(out, fault) from fault
+    try:
+        for unfinished in out.parent.glob(f".{out.name}-*"):
+            shutil.rmtree(unfinished, ignore_errors=True)
+        yield
+    finally:
+        lock.release()
 
 
 def _load_converted(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
@@ -167,7 +186,7 @@ def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[M
         found = read_manifest(out)
         if found is None:
             raise corrupt(out, "it changed while it was being loaded")
-    elif adapter is not None and not is_folded(out, adapter, shape):
+    elif adapter is not None and not is_folded(out, adapter):
         fold_adapter(source.file, shape, adapter, out, progress=lambda done: source.report("fold", done))
     return found, adapter
 

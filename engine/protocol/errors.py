@@ -3,7 +3,7 @@
 EngineError                      base: carries kind, message, remedy; becomes a `Failed` reply
     kinds of the connection      bad_frame, protocol_version, bad_token, unknown_message, unsafe_address, gone
     kinds of the engine          loading, draining, model_missing, model_corrupt, model_unsupported,
-                                 out_of_memory, internal
+                                 no_space, out_of_memory, internal
     kinds of a request           bad_request, window_exceeded, round_trip
 """
 
@@ -22,6 +22,7 @@ FAILURE_KINDS: frozenset[str] = frozenset(
         "model_missing",
         "model_corrupt",
         "model_unsupported",
+        "no_space",
         "out_of_memory",
         "internal",
         "bad_request",

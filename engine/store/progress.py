@@ -6,8 +6,9 @@ Pure: the clock is given, nothing is printed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from engine.protocol.errors import EngineError
@@ -70,11 +71,14 @@ class SourceError(Exception):
         self.reason = reason
 
 
+_KINDS: Mapping[Cause, str] = MappingProxyType({"wrong_digest": "model_corrupt", "no_space": "no_space"})
+
+
 class PullError(EngineError):
     """A pull failed. `cause` says why in one word; `message` and `remedy` say it to a person."""
 
     def __init__(self, cause: Cause, message: str, remedy: str) -> None:
-        super().__init__("model_corrupt" if cause == "wrong_digest" else "model_missing", message, remedy)
+        super().__init__(_KINDS.get(cause, "model_missing"), message, remedy)
         self.cause: Cause = cause
 
 

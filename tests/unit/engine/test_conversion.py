@@ -1,9 +1,7 @@
-"""From a GGUF to a denoiser, on a tiny file: what is kept, what is refused, what is done only once."""
+"""From a GGUF to a denoiser, on a tiny file: what is kept and what is refused."""
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.models.base import CanvasRows
-from engine.models.conversion import convert_gguf, is_current, read_manifest
-from engine.models.hybrid import HybridDenoiser
-from engine.models.loading import load_denoiser
+from engine.models.conversion import convert_gguf
 from engine.protocol.errors import EngineError
-from tests.fakes.tiny_model import HIDDEN, LAYERS, SPECIALS, TOKENS, TinyGguf, write_tiny_adapter, write_tiny_gguf
-
-IDS = list(range(40, 80))
+from tests.fakes.tiny_loading import difference, load, logits
+from tests.fakes.tiny_model import LAYERS, SPECIALS, TOKENS, TinyGguf, write_tiny_adapter, write_tiny_gguf
 
 
 @pytest.fixture
@@ -33,23 +27,6 @@ def adapter(tmp_path: Path, tiny: Path) -> Path:
     path = tmp_path / "patch.safetensors"
     write_tiny_adapter(path, write_tiny_gguf(tiny))
     return path
-
-
-def load(model: Path, **options: Any) -> HybridDenoiser:
-    chosen: dict[str, Any] = {"name": "tiny", "adapter": None, "threads": None, "window_tokens": 256} | options
-    return load_denoiser(model, model.parent / "cache", **chosen)
-
-
-def logits(model: HybridDenoiser, *, adapted: bool = False, ids: list[int] = IDS) -> torch.Tensor:
-    context = model.context_for([])
-    try:
-        return model.step(context, CanvasRows(torch.tensor(ids), torch.arange(len(ids)), None, adapted))
-    finally:
-        model.release(context)
-
-
-def difference(left: torch.Tensor, right: torch.Tensor) -> float:
-    return float((left - right).norm() / right.norm())
 
 
 def test_int8_is_near_the_float_path(tiny: Path) -> None:
@@ -133,96 +110,6 @@ def _dense_sum(tiny: Path, adapter: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
-
-
-def test_the_second_start_does_not_read_the_source(tiny: Path, adapter: Path) -> None:
-    first = logits(load(tiny, adapter=adapter), adapted=True)
-    stages: list[str] = []
-    size, times = tiny.stat().st_size, (tiny.stat().st_atime_ns, tiny.stat().st_mtime_ns)
-    tiny.write_bytes(b"\0" * size)
-    _set_times(tiny, times)
-    again = load(tiny, adapter=adapter, progress=lambda stage, done: stages.append(stage))
-    assert set(stages) == {"load"}
-    assert torch.equal(logits(again, adapted=True), first)
-
-
-def _set_times(path: Path, times: tuple[int, int]) -> None:
-    import os
-
-    os.utime(path, ns=times)
-
-
-def test_an_adapter_added_later_is_folded_then(tiny: Path, adapter: Path) -> None:
-    load(tiny)
-    stages: list[str] = []
-    late = logits(load(tiny, adapter=adapter, progress=lambda stage, done: stages.append(stage)), adapted=True)
-    assert list(dict.fromkeys(stages)) == ["read", "fold", "load"]
-    shutil.rmtree(tiny.parent / "cache")
-    assert torch.equal(logits(load(tiny, adapter=adapter), adapted=True), late)
-
-
-def test_another_source_is_converted_anew(tiny: Path) -> None:
-    first = logits(load(tiny))
-    write_tiny_gguf(tiny, TinyGguf(seed=5))
-    assert difference(logits(load(tiny)), first) > 0.3
-
-
-@pytest.mark.parametrize("damage", ["cut", "missing", "manifest", "format"])
-def test_a_damaged_conversion_is_made_again(tiny: Path, damage: str) -> None:
-    first = logits(load(tiny))
-    converted = tiny.parent / "cache" / "tiny-int8"
-    layer, manifest = converted / "layer-001.safetensors", converted / "manifest.json"
-    if damage == "cut":
-        layer.write_bytes(layer.read_bytes()[:-100])
-    elif damage == "missing":
-        layer.unlink()
-    elif damage == "manifest":
-        manifest.write_text("[1, 2", encoding="utf-8")
-    else:
-        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 0}), encoding="utf-8")
-    assert torch.equal(logits(load(tiny)), first)
-
-
-@pytest.mark.parametrize("name", ["layer-001.safetensors", "tokenizer.json"])
-def test_a_conversion_with_the_right_sizes_and_wrong_content_is_made_again(tiny: Path, name: str) -> None:
-    first = logits(load(tiny))
-    file = tiny.parent / "cache" / "tiny-int8" / name
-    file.write_bytes(b"\xff" * file.stat().st_size)
-    assert torch.equal(logits(load(tiny)), first)
-
-
-def test_a_conversion_appears_whole_and_leaves_nothing_else(tiny: Path, tmp_path: Path) -> None:
-    done: list[float] = []
-    out = tmp_path / "made" / "out"
-    digest = write_tiny_gguf(tiny)
-    assert not is_current(out, digest)
-    convert_gguf(tiny, out, progress=done.append)
-    assert is_current(out, digest)
-    assert not is_current(out, "0" * 64)
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
-    assert done == sorted(done)
-    assert done[-1] == 1.0
-    manifest = read_manifest(out)
-    assert manifest is not None
-    assert (manifest.shape.layers, manifest.shape.hidden, manifest.shape.rope_theta) == (LAYERS, HIDDEN, 1e6)
-
-
-def test_a_failed_conversion_leaves_the_old_one(tiny: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    digest = write_tiny_gguf(tiny)
-    convert_gguf(tiny, out)
-    write_tiny_gguf(tiny, TinyGguf(without=frozenset({"blk.1.ffn_up.weight"})))
-    with pytest.raises(EngineError, match=r"blk\.1\.ffn_up\.weight"):
-        convert_gguf(tiny, out)
-    assert is_current(out, digest)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tiny.gguf"]
-
-
-def test_a_place_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(EngineError, match="cannot be written") as failure:
-        convert_gguf(tiny, tmp_path / "file" / "out")
-    assert "LACUNA_HOME" in failure.value.remedy
 
 
 @pytest.mark.parametrize(
