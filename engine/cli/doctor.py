@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import socket
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from rich.table import Table
 
 from engine.cli.checkup import Check, Engine, Folder, Machine, Model, ModelState, Package, examine
 from engine.cli.table_console import table_console
+from engine.models.folder_record import converted_folder, converted_state
 from engine.protocol.address import LOOPBACK, Address, engine_address, read_endpoint, require_private
 from engine.protocol.errors import EngineError
 from engine.store import Store
@@ -67,7 +69,7 @@ def observe(environ: Mapping[str, str]) -> Machine:
         memory_free=int(psutil.virtual_memory().available),
         disk_free=shutil.disk_usage(_nearest(store.paths.models)).free,
         folders=tuple(
-            Folder(purpose, path, os.access(_nearest(path), os.W_OK | os.X_OK))
+            look_at_folder(purpose, path)
             for purpose, path in (
                 ("models folder", store.paths.models),
                 ("cache folder", store.paths.cache),
@@ -81,10 +83,18 @@ def observe(environ: Mapping[str, str]) -> Machine:
     )
 
 
+def look_at_folder(purpose: str, path: Path) -> Folder:
+    """Whether `path` can be written, or made where it is not there yet. Makes nothing."""
+    nearest = _nearest(path)
+    if not nearest.is_dir():
+        return Folder(purpose, path, False, obstacle=nearest)
+    return Folder(purpose, path, os.access(nearest, os.W_OK | os.X_OK))
+
+
 def look_at_model(store: Store) -> Model:
     """The default model's files, judged by digest; nothing is removed, whatever they are."""
     shelf = store.shelf(store.default)
-    converted = store.converted_dir(store.default).is_dir()
+    converted = converted_state(converted_folder(store.converted_dir(store.default), store.default))
     return Model(store.default, shelf.path, shelf.entry.size, _model_state(store), converted)
 
 
@@ -107,11 +117,22 @@ def look_at_engine(model: str, environ: Mapping[str, str]) -> Engine:
         return Engine(Path(), "unsafe", error.message, error.remedy)
     try:
         require_private(address.directory)
+        _require_socket(address)
         return Engine(address.path, "answers" if _listens(address) else "left_over")
     except FileNotFoundError:
         return Engine(address.path, "none")
     except EngineError as error:
         return Engine(address.path, "unsafe", error.message, error.remedy)
+    except OSError as fault:
+        remedy = "Set LACUNA_HOME to a folder that only you can enter."
+        return Engine(address.path, "unsafe", f"{address.directory} cannot be entered ({fault.strerror})", remedy)
+
+
+def _require_socket(address: Address) -> None:
+    """Raise EngineError(unsafe_address) for a path the engine would not replace, OSError where there is none."""
+    if address.transport == "unix" and not stat.S_ISSOCK(address.path.lstat().st_mode):
+        fault = f"{address.path} is in the way and no engine left it"
+        raise EngineError("unsafe_address", fault, "Look at it and remove it: the engine does not start beside it.")
 
 
 def _listens(address: Address) -> bool:

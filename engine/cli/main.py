@@ -6,7 +6,9 @@ Exit status: 0 done, 1 it failed, 2 it was called wrongly, 130 it was interrupte
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
 
 
 class EngineFailure(click.ClickException):
-    """An EngineError as a command ends with it: what happened, and on the next line what to do."""
+    """An EngineError as a command ends with it: what happened (worded like click's own), and below what to do."""
 
     exit_code = 1
 
@@ -53,9 +55,33 @@ class EngineFailure(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print both to standard error."""
-        click.echo(f"error: {self.message}", file=file or sys.stderr)
+        click.echo(f"Error: {self.message}", file=file or sys.stderr)
         if self.remedy:
             click.echo(f"  {self.remedy}", file=file or sys.stderr)
+
+
+def system_failure(fault: OSError) -> EngineError:
+    """What the operating system's refusal means to a person: which path, what happened, what to do."""
+    reason = fault.strerror or str(fault) or type(fault).__name__
+    full = fault.errno in (errno.ENOSPC, errno.EDQUOT)
+    if fault.filename is None:
+        # An open stream does not tell its name: it is the output, or a file in one of Lacuna's folders.
+        remedy = "free space where the output goes and where LACUNA_HOME lies" if full else ""
+        return EngineError("no_space" if full else "internal", f"reading or writing failed: {reason}", remedy)
+    remedy = "check that it is yours to read and write, or set LACUNA_HOME to a folder that is"
+    if full:
+        remedy = "free space there, or set LACUNA_HOME to a folder on a larger disk"
+    return EngineError("no_space" if full else "internal", f"{os.fsdecode(fault.filename)}: {reason}", remedy)
+
+
+def _let_go_of_output() -> None:
+    """Send what standard output still holds nowhere if it cannot be written: else the interpreter fails on it again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 class LazyGroup(click.Group):
@@ -79,6 +105,15 @@ class LazyGroup(click.Group):
         """Write the list of commands from the table above."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help) for name, command in SUBCOMMANDS.items()])
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run as a program. What the system refuses is one message: also --help that cannot be printed."""
+        try:
+            return super().main(*args, **extra)
+        except OSError as fault:
+            _let_go_of_output()
+            EngineFailure(system_failure(fault)).show()
+            sys.exit(EngineFailure.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; the failures a person can act on become one message each, without a traceback."""

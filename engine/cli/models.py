@@ -56,7 +56,7 @@ def list_models(store: Store, as_json: bool) -> None:
 def pull(ctx: click.Context, name: str | None, source: Path | None) -> None:
     """Fetch a model (the default one, if NAME is left out) and check it.
 
-    A pull that was interrupted goes on from what has arrived.
+    A pull that was interrupted goes on from what has arrived; a copy with --from begins again.
     """
     store: Store = ctx.obj
     wanted = name or store.default
@@ -64,7 +64,7 @@ def pull(ctx: click.Context, name: str | None, source: Path | None) -> None:
         with _terminated_like_interrupted(), shown_pull(Console(stderr=True)) as view:
             path = store.pull(wanted, progress=view, source=source)
     except KeyboardInterrupt:
-        click.echo(f"interrupted; `lacuna models pull {wanted}` goes on from what has arrived", err=True)
+        click.echo(f"interrupted; {after_interrupt(wanted, source)}", err=True)
         ctx.exit(INTERRUPTED)
     click.echo(path)
 
@@ -106,6 +106,13 @@ def add(store: Store, location: Path, name: str) -> None:
     entry = store.add(location, name)
     later = "" if entry.loadable else "; a later version loads this family, this one does not"
     click.echo(f"{entry.name}: added, family {entry.family}{later}")
+
+
+def after_interrupt(name: str, source: Path | None) -> str:
+    """What a person who interrupted a pull can do: only a download keeps what has arrived."""
+    if source is None:
+        return f"`lacuna models pull {name}` goes on from what has arrived"
+    return f"`lacuna models pull {name} --from {source}` copies the file again"
 
 
 def describe(store: Store, entry: Entry) -> dict[str, object]:

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from engine.cli.main import cli
+from engine.cli.models import after_interrupt
 from engine.cli.pull_view import Bars, PlainLines, counted, shown_pull
 from engine.store import PullProgress, Store
 from engine.store.sources import Fetch
@@ -84,7 +85,7 @@ def test_pull_from_a_path(tmp_path: Path) -> None:
 def test_a_failed_pull_says_cause_and_remedy_without_a_traceback(tmp_path: Path) -> None:
     result = lacuna(small_store(tmp_path, [FailingSource()]), "pull", NAME)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f"error: {NAME} could not be fetched. failing: no route." in result.stderr
+    assert f"Error: {NAME} could not be fetched. failing: no route." in result.stderr
     assert "--from PATH" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -97,6 +98,11 @@ def test_an_interrupted_pull_is_clean(tmp_path: Path, source: CtrlC) -> None:
     assert f"`lacuna models pull {NAME}` goes on" in result.stderr
     assert not list(tmp_path.rglob(f"{FILE}*"))
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_interrupted_copy_says_that_it_begins_again() -> None:
+    assert after_interrupt(NAME, Path("/usb")) == f"`lacuna models pull {NAME} --from /usb` copies the file again"
+    assert "goes on from what has arrived" in after_interrupt(NAME, None)
 
 
 def test_an_unknown_name_offers_the_closest(tmp_path: Path) -> None:

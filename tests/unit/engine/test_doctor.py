@@ -13,11 +13,13 @@ from click.testing import CliRunner, Result
 from engine.cli.checkup import Check, Engine, Folder, Machine, Model, Package, Verdict, examine
 from engine.cli.doctor import cpu_flags, look_at_engine, look_at_model, observe
 from engine.cli.main import cli
+from engine.models.folder_record import converted_folder, write_record
 from engine.protocol.address import Endpoint, engine_address, make_private, write_endpoint
 from tests.fakes.model_sources import CONTENT, NAME, GoodSource, small_store
 
-MODEL = Model("small", Path("/home/models/small.gguf"), 500_000_000, "ready", converted=True)
+MODEL = Model("small", Path("/home/models/small.gguf"), 500_000_000, "ready", converted="whole")
 LOCKED = Folder("cache folder", Path("/x"), False)
+BLOCKED = Folder("cache folder", Path("/x/cache"), False, obstacle=Path("/x"))
 UNSAFE = Engine(Path(), "unsafe", "open to others", "remove it")
 TORCH = Package("torch", "torch<2.14,>=2.9", "2.13.0+cpu", True)
 HEALTHY = Machine(
@@ -77,7 +79,9 @@ def test_a_healthy_machine_has_no_fault() -> None:
         (replace(HEALTHY, model=replace(MODEL, state="absent")), "model", "fault", "lacuna models pull small"),
         (replace(HEALTHY, model=replace(MODEL, state="damaged")), "model", "fault", "wrong digest"),
         (replace(HEALTHY, model=replace(MODEL, state="unreadable")), "model", "fault", "readable"),
-        (replace(HEALTHY, model=replace(MODEL, converted=False)), "converted", "ok", "first start"),
+        (replace(HEALTHY, model=replace(MODEL, converted="none")), "converted", "ok", "first start"),
+        (replace(HEALTHY, model=replace(MODEL, converted="changed")), "converted", "warning", "about a minute"),
+        (replace(HEALTHY, folders=(BLOCKED,)), "cache folder", "fault", "/x is not a folder"),
         (replace(HEALTHY, model=replace(MODEL, state="absent"), disk_free=900_000_000), "disk", "fault", "Free 1.0 GB"),
         (replace(HEALTHY, engine=Engine(Path("/s"), "left_over")), "engine", "ok", "left over"),
         (replace(HEALTHY, engine=Engine(Path("/s"), "answers")), "engine", "ok", "lacuna engine status"),
@@ -119,11 +123,41 @@ def test_the_model_is_judged_and_never_removed(tmp_path: Path) -> None:
     store = small_store(tmp_path, [GoodSource()])
     assert look_at_model(store).state == "absent"
     file = store.pull(NAME)
-    assert (look_at_model(store).state, look_at_model(store).converted) == ("ready", False)
+    assert (look_at_model(store).state, look_at_model(store).converted) == ("ready", "none")
     file.write_bytes(b"x" * len(CONTENT))
     assert (look_at_model(store).state, file.exists()) == ("damaged", True)
-    store.converted_dir(NAME).mkdir(parents=True)
-    assert look_at_model(store).converted
+
+
+def test_a_conversion_is_called_whole_only_if_its_files_are(tmp_path: Path) -> None:
+    store = small_store(tmp_path, [GoodSource()])
+    folder = converted_folder(store.converted_dir(NAME), NAME)
+    folder.mkdir(parents=True)
+    assert look_at_model(store).converted == "changed"
+    (folder / "layer").write_bytes(b"weights")
+    write_record(folder, {})
+    assert look_at_model(store).converted == "whole"
+    (folder / "layer").write_bytes(b"weight")
+    assert look_at_model(store).converted == "changed"
+
+
+def test_a_home_that_is_a_file_is_a_fault_with_a_remedy(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.write_text("a file")
+    machine = observe({"LACUNA_HOME": str(home)})
+    faults = {check.subject: check for check in examine(machine) if check.verdict == "fault"}
+    assert {"models folder", "cache folder", "log folder", "engine"} <= faults.keys()
+    assert f"{home} is not a folder" in faults["models folder"].finding
+    assert all("LACUNA_HOME" in faults[name].remedy for name in ("models folder", "engine"))
+
+
+def test_a_file_where_the_socket_should_be_is_a_fault(tmp_path: Path) -> None:
+    environ = {"LACUNA_HOME": str(tmp_path)}
+    address = engine_address(NAME, environ)
+    make_private(address)
+    address.path.write_text("something else")
+    engine = look_at_engine(NAME, environ)
+    assert engine.state == "unsafe"
+    assert finding(replace(HEALTHY, engine=engine), "engine").verdict == "fault"
 
 
 def test_no_folder_means_no_engine(tmp_path: Path) -> None:
