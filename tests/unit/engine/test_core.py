@@ -35,7 +35,8 @@ def core(clock: Callable[[], float] | None = None) -> EngineCore:
 
 
 def drive(engine: EngineCore, request: Fill | Rewrite) -> tuple[Done, list[Draft], int]:
-    run, drafts, steps = engine.start(request), [], 0
+    run, steps = engine.start(request), 0
+    drafts: list[Draft] = []
     while True:
         try:
             draft = next(run)
