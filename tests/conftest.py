@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,14 @@ settings.load_profile("normal")
 prepare_environment(os.environ)
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
+
+
+@pytest.fixture(autouse=True)
+def _denormals() -> Iterator[None]:
+    """A loaded model flushes denormals in the whole process; the next test's floats must be ordinary again."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.fixture(scope="session")

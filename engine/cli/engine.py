@@ -223,7 +223,7 @@ class _LoadingLine:
 
 
 def _say_failure(error: EngineError) -> Any:
-    click.echo(f"{error.message}\n{error.remedy}", err=True)
+    click.echo(f"Error: {error.message}\n  {error.remedy}", err=True)
     sys.exit(1)
 
 
