@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 _DEFAULTS = {
     # Threads that wait for each other spin for a moment and then sleep. Without a limit they spin for milliseconds,
     # and where an editor's compiler keeps one of two cores busy, a forward pass of 60 ms takes two seconds.
-    "GOMP_SPINCOUNT": "2000",
+    "GOMP_SPINCOUNT": "5000",
     # Sums in an order that does not depend on the size of a product: a row's result is its own (MKL's strict
     # conditional numerical reproducibility; effective until the first product is computed, on Intel's processors).
     "MKL_CBWR": "AUTO,STRICT",
