@@ -45,7 +45,7 @@ class Prompt:
 
 
 def prompts() -> list[Prompt]:
-    """56 gaps in the standard library's own functions, plus other languages and prose: none from a benchmark."""
+    """Gaps in the standard library's own functions, plus other languages and prose: none from a benchmark."""
     found = []
     for module in ("bisect", "textwrap", "shlex", "colorsys", "fnmatch", "heapq", "statistics"):
         path = Path(os.__file__).with_name(f"{module}.py")
