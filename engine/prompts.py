@@ -15,7 +15,6 @@ from engine.protocol.messages import Fill, Rewrite
 
 PREFIX_TOKENS = 512
 SUFFIX_TOKENS = 160
-REWRITE_TOKENS = 1024
 CUT_STEP = 64
 
 # Of eleven wordings tried on 27 small edits, 19 of them not from the measured set, this one passed most (25; the others

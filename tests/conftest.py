@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from engine.config import DEFAULT_MODEL
 from engine.runtime.environment import prepare_environment
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ settings.load_profile("normal")
 
 # As the engine does it, before torch is imported: spinning threads make tests crawl on a busy machine.
 prepare_environment(os.environ)
-
-DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 
 
 @pytest.fixture(autouse=True)

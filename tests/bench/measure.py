@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from engine.config import DEFAULT_MODEL
 from engine.protocol.messages import Done
 from lsp_server.engine_client import Engine
 
@@ -84,6 +85,6 @@ def options_parser(program: str, description: str | None) -> argparse.ArgumentPa
     """The options both benches have."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{program}", description=description)
     parser.add_argument("--data", type=Path, required=True, help="rows as .jsonl (or .jsonl.gz)")
-    parser.add_argument("--model", default="qwen2.5-coder-0.5b")
+    parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--out", type=Path, default=Path(f"tests/bench/out/{program}.jsonl"), help="rows so far")
     return parser

@@ -1,11 +1,31 @@
-"""Engine tests run torch on one thread: tiny tensors gain nothing from two, and lose much on a busy machine."""
+"""What engine tests share: one torch thread (tiny tensors gain nothing from two), a tiny GGUF and its adapter."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
+
+from tests.fakes.tiny_model import write_tiny_adapter, write_tiny_gguf
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A two-layer GGUF with random weights."""
+    path = tmp_path / "tiny.gguf"
+    write_tiny_gguf(path)
+    return path
+
+
+@pytest.fixture
+def adapter(tmp_path: Path, tiny: Path) -> Path:
+    """A random adapter that belongs to `tiny`."""
+    path = tmp_path / "patch.safetensors"
+    write_tiny_adapter(path, write_tiny_gguf(tiny))
+    return path

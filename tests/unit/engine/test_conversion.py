@@ -15,20 +15,6 @@ from tests.fakes.tiny_loading import difference, load, logits
 from tests.fakes.tiny_model import LAYERS, SPECIALS, TOKENS, TinyGguf, write_tiny_adapter, write_tiny_gguf
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> Path:
-    path = tmp_path / "tiny.gguf"
-    write_tiny_gguf(path)
-    return path
-
-
-@pytest.fixture
-def adapter(tmp_path: Path, tiny: Path) -> Path:
-    path = tmp_path / "patch.safetensors"
-    write_tiny_adapter(path, write_tiny_gguf(tiny))
-    return path
-
-
 def test_int8_is_near_the_float_path(tiny: Path) -> None:
     assert difference(logits(load(tiny)), logits(load(tiny, precision="fp32"))) < 0.1
 

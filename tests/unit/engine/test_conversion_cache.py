@@ -17,21 +17,7 @@ from engine.models.conversion import convert_gguf, converted_bytes, is_current, 
 from engine.models.folder_record import converted_folder, converted_state
 from engine.protocol.errors import EngineError
 from tests.fakes.tiny_loading import difference, load, logits
-from tests.fakes.tiny_model import HIDDEN, LAYERS, TinyGguf, write_tiny_adapter, write_tiny_gguf
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> Path:
-    path = tmp_path / "tiny.gguf"
-    write_tiny_gguf(path)
-    return path
-
-
-@pytest.fixture
-def adapter(tmp_path: Path, tiny: Path) -> Path:
-    path = tmp_path / "patch.safetensors"
-    write_tiny_adapter(path, write_tiny_gguf(tiny))
-    return path
+from tests.fakes.tiny_model import HIDDEN, LAYERS, TinyGguf, write_tiny_gguf
 
 
 def test_the_second_start_does_not_read_the_source(tiny: Path, adapter: Path) -> None:
