@@ -23,7 +23,7 @@ from safetensors.numpy import save_file
 MOST_PREFIX, MOST_MIDDLE, MOST_SUFFIX = 640, 128, 200
 
 _FORMAT = "lacuna-holes-1"
-_OWN = ("format", "kinds", "languages")
+_METADATA = "shard"
 _PARTS = 3
 _DTYPES = "int32, int64, uint8, uint8"
 _REMEDY = "build it again with `python -m engine.training shards`"
@@ -56,12 +56,10 @@ class TokenHole:
 def write_shard(path: Path, holes: Sequence[TokenHole], description: Mapping[str, str]) -> None:
     """Write the holes to one file that appears whole or not at all.
 
-    Raises ValueError for no holes or a description that uses the shard's own keys, OSError from the disk.
+    Raises ValueError for no holes, OSError from the disk.
     """
     if not holes:
         raise ValueError("a shard without holes is of no use: give at least one")
-    if taken := sorted(set(description) & set(_OWN)):
-        raise ValueError(f"the description may not use {', '.join(taken)}: the shard does")
     kinds = sorted({hole.kind for hole in holes})
     languages = sorted({hole.language for hole in holes})
     parts = [part for hole in holes for part in (hole.prefix, hole.middle, hole.suffix)]
@@ -71,8 +69,8 @@ def write_shard(path: Path, holes: Sequence[TokenHole], description: Mapping[str
         "kind": np.array([kinds.index(hole.kind) for hole in holes], dtype=np.uint8),
         "language": np.array([languages.index(hole.language) for hole in holes], dtype=np.uint8),
     }
-    own = {"format": _FORMAT, "kinds": json.dumps(kinds), "languages": json.dumps(languages)}
-    _save(path, tensors, {**description, **own})
+    about = {"format": _FORMAT, "kinds": kinds, "languages": languages, "description": dict(description)}
+    _save(path, tensors, about)
 
 
 class Shard:
@@ -90,15 +88,13 @@ class Shard:
             self._bounds: NDArray[np.int64] = tensors["bounds"]
             self._kind: NDArray[np.uint8] = tensors["kind"]
             self._language: NDArray[np.uint8] = tensors["language"]
-            self._kinds: list[str] = json.loads(metadata["kinds"])
-            self._languages: list[str] = json.loads(metadata["languages"])
+            self._kinds: list[str] = metadata["kinds"]
+            self._languages: list[str] = metadata["languages"]
+            self.description: Mapping[str, str] = MappingProxyType(metadata["description"])
         except (SafetensorError, KeyError, ValueError, TypeError) as fault:
             raise ValueError(f"{path} is no shard ({fault}): {_REMEDY}") from fault
         if problem := self._problem(metadata):
             raise ValueError(f"{path} is no whole shard ({problem}): {_REMEDY}")
-        self.description: Mapping[str, str] = MappingProxyType(
-            {key: value for key, value in metadata.items() if key not in _OWN}
-        )
 
     def __len__(self) -> int:
         return len(self._kind)
@@ -115,7 +111,7 @@ class Shard:
     def __iter__(self) -> Iterator[TokenHole]:
         return (self[index] for index in range(len(self)))
 
-    def _problem(self, metadata: Mapping[str, str]) -> str | None:
+    def _problem(self, metadata: Mapping[str, Any]) -> str | None:
         """What is wrong with the parts together, so that no later look-up can go astray."""
         if metadata.get("format") != _FORMAT:
             return f"its format is {metadata.get('format')}, not {_FORMAT}"
@@ -139,16 +135,19 @@ class Shard:
         return "an id is negative" if self._ids.size and self._ids.min() < 0 else None
 
 
-def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     with safe_open(path, framework="numpy") as stored:
         tensors = {name: stored.get_tensor(name) for name in ("ids", "bounds", "kind", "language")}
-        return tensors, dict(stored.metadata() or {})
+        return tensors, dict(json.loads((stored.metadata() or {})[_METADATA]))
 
 
-def _save(path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> None:
-    """Write beside the target and rename: a reader never sees half a shard."""
+def _save(path: Path, tensors: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
+    """Write beside the target and rename: a reader never sees half a shard.
+
+    All metadata is one entry: safetensors writes several in any order, and the same holes must make the same bytes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         part = Path(folder) / path.name
-        save_file(dict(tensors), part, metadata=dict(metadata))
+        save_file(dict(tensors), part, metadata={_METADATA: json.dumps(about, sort_keys=True)})
         part.replace(path)
