@@ -27,6 +27,8 @@ SHARES: Mapping[HoleKind, int] = {
 """Out of a hundred holes."""
 
 _CHARACTERS_PER_TOKEN = 3.3
+_LEAST_SUFFIX = 60
+_ENDS_WITH_A_LINE = (HoleKind.LINE_REST, HoleKind.LINES, HoleKind.BLOCK)
 _MOST_FUNCTION = 2200
 _MOST_IMPORTS = 8
 _ATTEMPTS = 12
@@ -101,7 +103,8 @@ def _draw(source: SourceText, seen: set[tuple[int, int]], rng: random.Random) ->
 
 def _is_wanted(text: str, gap: Gap) -> bool:
     if gap.kind is HoleKind.EMPTY:
-        return bool(text[max(0, gap.start - 200) : gap.start].strip())
+        # Nothing is missing only where the text goes on; what follows the end of a file is anybody's guess.
+        return bool(text[max(0, gap.start - 200) : gap.start].strip() and text[gap.stop :].strip())
     return gap.stop - gap.start <= MOST_GAP_CHARACTERS and teaches(text[gap.start : gap.stop])
 
 
@@ -129,7 +132,12 @@ def _window(source: SourceText, gap: Gap, function: Function | None, rng: random
         head = _imports(source, function) if rng.random() < 0.6 else ""
         return Window(function.start, max(_line_end(source, function.stop), gap.stop), head)
     before = round(rng.randint(60, 640) * _CHARACTERS_PER_TOKEN)
-    after = round(rng.randint(1, 200) * _CHARACTERS_PER_TOKEN) if rng.random() < 0.88 else 0
+    after = round(rng.randint(1, 200) * _CHARACTERS_PER_TOKEN)
+    if gap.kind in _ENDS_WITH_A_LINE:
+        after *= rng.random() < 0.8
+    else:
+        # Where a gap stops in the middle of things, only the text behind it can tell.
+        after = max(after, _LEAST_SUFFIX)
     start, stop = max(0, gap.start - before), min(len(source.text), gap.stop + after)
     if start and rng.random() < 0.8:
         start = min(source.line_start(source.line_at(start) + 1), source.line_start(source.line_at(gap.start)))

@@ -19,6 +19,8 @@ from engine.training.syntax_holes import Span, Syntax
 
 MOST_GAP_CHARACTERS = 1200
 
+_COMMENTS = ("#", "//", "/*", "*", "--")
+
 
 class HoleKind(StrEnum):
     """The ways a gap comes about."""
@@ -200,12 +202,13 @@ def _whole_lines(source: SourceText, kind: HoleKind, first: int, last: int, rng:
 
 
 def _any_line(source: SourceText, region: Span, rng: random.Random) -> int | None:
-    """A written line of the region; a line of nothing but brackets only when a second draw says so."""
+    """A written line of the region; comments and lines of brackets only when a second draw says so."""
     lines = source.written_lines(region)
     if not lines:
         return None
     line = rng.choice(lines)
-    if not any(map(str.isalnum, source.text[slice(*source.content(line))])):
+    content = source.text[slice(*source.content(line))]
+    if content.startswith(_COMMENTS) or not any(map(str.isalnum, content)):
         line = rng.choice(lines)
     return line
 
