@@ -115,8 +115,8 @@ def train(
         lab = _laboratory(shards, model_file, precision, device, threads)
         run = lab.run(folder, chosen, held_out, initial=initial, rank=rank)
         done = run.standing
-        click.echo(f"{run.count():,} numbers, {done.seconds / 3600:.2f} hours and {done.step} steps done")
         with stop_requests() as stopped:
+            click.echo(f"{run.count():,} numbers, {done.seconds / 3600:.2f} hours and {done.step} steps done")
             intervals = Intervals(report_s, held_out_s, checkpoint_s)
             run.train(lambda standing: standing.seconds >= hours * 3600, intervals, stopped)
         click.echo(f"{run.standing.seconds / 3600:.2f} hours and {run.standing.step} steps saved")

@@ -61,7 +61,7 @@ class Laboratory:
         return torch.device(self.device).type != "cpu"
 
     @property
-    def _precision(self) -> str:
+    def chosen_precision(self) -> str:
         return self.precision or ("bf16" if self._on_gpu else "int8")
 
     @cached_property
@@ -72,7 +72,7 @@ class Laboratory:
     def model(self) -> FrozenModel:
         """Raises EngineError for a file that is not there, damaged or of another family."""
         return load_frozen(
-            self._file, precision=self._precision, window=_WINDOW, device=self.device, progress=self.progress
+            self._file, precision=self.chosen_precision, window=_WINDOW, device=self.device, progress=self.progress
         )
 
     @cached_property
@@ -110,7 +110,7 @@ class Laboratory:
     def head(self, frequent: int) -> ReducedHead:
         """The output layer over the ids the shards use most."""
         ids = frequent_ids(self.training_shards, frequent, self.special.end, self.model.shape.vocab)
-        return ReducedHead(self.model, ids.to(self.device), self._precision)
+        return ReducedHead(self.model, ids.to(self.device), self.chosen_precision)
 
     def fresh(self, rank: int, seed: int) -> LowRankTerms:
         """Terms that change nothing yet; masks start at the mean of all embeddings."""
