@@ -15,7 +15,7 @@ from typing import Any
 MANIFEST, FILES = "manifest.json", "files"
 TRAIN, HELD_OUT = "train", "held_out"
 _FORMAT = 1
-_HELD_PROJECTS, _HELD_FILES, _LARGE = 0.03, 0.02, 0.1
+_HELD_PROJECTS, _HELD_FILES, _LARGE = 0.03, 0.02, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def held_out_projects(files_of: Mapping[str, Mapping[str, int]]) -> frozenset[st
     """Which projects are held out, given language → project → number of files.
 
     Three in a hundred by a hash of their names; then, for a language with less than two in a hundred of its files held
-    out, more of its projects in the order of that hash. Projects that are more than a tenth of a language stay in
+    out, more of its projects in the order of that hash. Projects that are more than a twentieth of a language stay in
     training, unless a language has no others: then its smallest is held out, never its largest.
     """
     large = {

@@ -20,6 +20,7 @@ MOST_HOLES_OF_A_FILE = 12
 _CHARACTERS_PER_HOLE = 600
 _HOLES_PER_SHARD = 6_000
 _PYTHON, _PYTHON_SHARE = "python", 0.5
+_MOST_WRITTEN = ("javascript", "typescript", "go", "rust", "java", "c", "cpp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,12 @@ def build_shards(
 
 
 def language_shares(languages: Sequence[str]) -> dict[str, float]:
-    """Half for Python, the rest in equal parts; all in equal parts without Python."""
-    others = sorted(set(languages) - {_PYTHON})
+    """Half for Python where it is one of several; of the rest, twice as much for each of those most written."""
+    parts = {language: 2.0 if language in _MOST_WRITTEN else 1.0 for language in languages if language != _PYTHON}
     if _PYTHON not in languages:
-        return {language: 1 / len(others) for language in others}
-    rest = 1 - _PYTHON_SHARE if others else 0.0
-    return {_PYTHON: 1 - rest, **{language: rest / len(others) for language in others}}
+        return {language: part / sum(parts.values()) for language, part in parts.items()}
+    rest = 1 - _PYTHON_SHARE if parts else 0.0
+    return {_PYTHON: 1 - rest, **{language: rest * part / sum(parts.values()) for language, part in parts.items()}}
 
 
 def _write(

@@ -209,7 +209,7 @@ def test_a_corpus_without_a_held_out_project_is_too_small(tmp_path: Path, shelf:
 
 
 def test_python_has_half_and_the_others_share_the_rest() -> None:
-    assert language_shares(["python", "go", "c"]) == {"python": 0.5, "go": 0.25, "c": 0.25}
+    assert language_shares(["python", "go", "c", "lua"]) == {"python": 0.5, "go": 0.2, "c": 0.2, "lua": 0.1}
     assert language_shares(["go", "c"]) == {"go": 0.5, "c": 0.5}
     assert language_shares(["python"]) == {"python": 1.0}
 
