@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
@@ -36,6 +36,7 @@ def shard(tmp_path: Path) -> Path:
     return path
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.lists(HOLES, min_size=1, max_size=12))
 def test_holes_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, holes: list[TokenHole]) -> None:
     path = tmp_path_factory.mktemp("shard") / "a.safetensors"
