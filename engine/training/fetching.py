@@ -7,6 +7,7 @@ there already is not fetched again. Must not open packages (`extraction`) or nam
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -102,12 +103,16 @@ class Fetcher:
         target = self._folder / source.registry / source.package.replace("/", "_").replace("@", "")
         if found := _archives(target):
             return found
-        target.mkdir(parents=True, exist_ok=True)
-        done = self._run(self._command(source), target, _TIMEOUT_S)
-        found = _archives(target)
-        if done.returncode != 0 or not found:
+        # Half a download must not be taken for a package next time: only what came whole gets the final name.
+        part = target.with_name(f"{target.name}.part")
+        for old in (part, target):
+            shutil.rmtree(old, ignore_errors=True)
+        part.mkdir(parents=True)
+        done = self._run(self._command(source), part, _TIMEOUT_S)
+        if done.returncode != 0 or not _archives(part):
             raise FetchError(_last_line(done.stderr) or _last_line(done.stdout) or f"exit status {done.returncode}")
-        return found
+        part.rename(target)
+        return _archives(target)
 
     def _command(self, source: Source) -> Sequence[str]:
         if source.registry == PYPI:

@@ -37,6 +37,13 @@ def test_a_package_is_fetched_once(tmp_path: Path) -> None:
     assert client.commands[0][1:4] == ("-m", "pip", "download")
 
 
+def test_half_a_download_is_not_a_package(tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match="connection lost"):
+        Fetcher(tmp_path, Client(["half.whl"], 1, "connection lost")).fetch(WHEEL)
+    found = Fetcher(tmp_path, Client(["demo-1.0.whl"])).fetch(WHEEL)
+    assert [path.name for path in found] == ["demo-1.0.whl"]
+
+
 def test_a_scoped_name_stays_in_its_folder(tmp_path: Path) -> None:
     client = Client(["query-core-5.tgz"])
     found = Fetcher(tmp_path, client).fetch(Source("npm", "@tanstack/query-core", frozenset({"typescript"})))
