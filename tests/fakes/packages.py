@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 METADATA = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nLicense-Expression: {licence}\n"
-COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+COPYRIGHT = """Format: DEP-5
 Upstream-Name: demo
 
 Files: *
