@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from engine.training.batches import GapSequence, TrainingGap
 from engine.training.checkpoint import Standing, previous_path, read_checkpoint
 from engine.training.held_out import score_gap, summarise
 from engine.training.low_rank import LowRankTerms
@@ -45,9 +46,10 @@ def tiny_run(gguf: Path, folder: Path, holes: list[TokenHole] = HOLES, **options
     model = frozen_model(gguf, options.pop("precision", "fp32"))
     settings = options.pop("settings", SETTINGS)
     gaps = gap_sequence(gguf, folder, holes, settings)
+    held_out = [gaps[number] for number in range(len(holes))]
+    gaps = options.pop("gaps", gaps)
     if (folder / CHECKPOINT).exists():
         options["reached"] = read_checkpoint(folder / CHECKPOINT, BASE)
-    held_out = [gaps[number] for number in range(len(holes))]
     terms = options.pop("terms", None) or fresh_terms(model)
     return TrainingRun(folder, model, BASE, terms, gaps, held_out, reduced_head(model), settings, **options)
 
@@ -79,6 +81,25 @@ def test_a_resumed_run_equals_one_that_never_stopped(tiny: Path, tmp_path: Path,
     for kind in ("parameters", "average", "first", "second"):
         ours, theirs = getattr(left, kind), getattr(right, kind)
         assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+class _Recorded:
+    """Gaps that remember which of them were asked for."""
+
+    def __init__(self, gaps: GapSequence) -> None:
+        self._gaps = gaps
+        self.asked: list[int] = []
+
+    def __getitem__(self, number: int) -> TrainingGap:
+        self.asked.append(number)
+        return self._gaps[number]
+
+
+def test_every_gap_comes_in_its_turn_over_all_resumptions(tiny: Path, tmp_path: Path) -> None:
+    recorded = _Recorded(gap_sequence(tiny, tmp_path, HOLES))
+    for steps in (2, 3, 6):
+        tiny_run(tiny, tmp_path / "run", gaps=recorded).train(after(steps), NEVER)
+    assert recorded.asked == list(range(12))
 
 
 def test_evaluations_are_of_the_average(tiny: Path, tmp_path: Path) -> None:
@@ -140,7 +161,9 @@ def test_a_run_that_diverges_stops_and_leaves_its_checkpoint(tiny: Path, tmp_pat
     # One step at this rate throws the terms so far that the network's numbers overflow.
     wild = replace(SETTINGS, optimiser=replace(SETTINGS.optimiser, learning_rate=1e30, warm_up=0))
     run = tiny_run(tiny, folder, settings=wild)
-    with pytest.raises(DivergedError, match=r"not finite .*diverged.* smaller optimiser\.learning_rate"):
+    with pytest.raises(
+        DivergedError, match=r"loss of gap 6 is not finite .*diverged.* smaller optimiser\.learning_rate"
+    ):
         run.train(after(10), NEVER)
     assert (folder / CHECKPOINT).read_bytes() == before
 
