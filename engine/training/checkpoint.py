@@ -72,12 +72,20 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
-    save_file(tensors, partial, metadata)
-    with partial.open("rb+") as file:
-        os.fsync(file.fileno())
+    save_whole(partial, tensors, metadata)
     if path.exists():
         os.replace(path, previous_path(path))  # noqa: PTH105
     os.replace(partial, path)  # noqa: PTH105
+
+
+def save_whole(path: Path, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> None:
+    """Write a safetensors file down to the disk. Raises OSError, for what safetensors has an error of its own too."""
+    try:
+        save_file(dict(tensors), path, dict(metadata))
+    except SafetensorError as fault:
+        raise OSError(f"{path} cannot be written: {fault}") from fault
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def read_checkpoint(path: Path, base_sha256: str) -> Checkpoint:

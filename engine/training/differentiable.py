@@ -61,7 +61,6 @@ def load_frozen(
     precision: str,
     window: int,
     device: str = "cpu",
-    progress: Callable[[float], None] | None = None,
 ) -> FrozenModel:
     """Read the base model for training. Raises EngineError(model_corrupt, model_unsupported) from the file."""
     shape = file.shape()
@@ -71,8 +70,6 @@ def load_frozen(
         parts = {part: frozen_linear(file.matrix(shape, index, part).to(device), precision) for part in PARTS}
         bias = file.qkv_bias(shape, index).float()
         layers.append(FrozenLayer(attention_norm.to(device), mlp_norm.to(device), bias.to(device), parts))
-        if progress is not None:
-            progress((index + 1) / shape.layers)
     where = torch.device(device)
     return FrozenModel(
         shape,

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 from engine.models.digest import sha256_of_file
+from engine.training.checkpoint import save_whole
 
 MOST_BYTES = 40_000_000
 """As much as the package should carry."""
@@ -34,7 +34,7 @@ def export_terms(out: Path, tensors: Mapping[str, torch.Tensor], metadata: Mappi
         raise ValueError(f"{unfit[0]} does not fit fp16: the run has diverged, go back to an earlier checkpoint")
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_name(f".{out.name}.partial")
-    save_file(halves, partial, dict(metadata))
+    save_whole(partial, halves, metadata)
     digest = sha256_of_file(partial)
     os.replace(partial, out)  # noqa: PTH105
     # A reader between the two sees a digest that does not match, and says so.

@@ -5,7 +5,7 @@ Owns the order of loading; each part is its own file's. Loads the base model onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,8 +34,6 @@ HELD_OUT = "held_out.safetensors"
 _WINDOW = 4096
 _EVALUATION_SEED = 7
 
-Progress = Callable[[float], None]
-
 
 @dataclass(frozen=True)
 class Laboratory:
@@ -49,7 +47,6 @@ class Laboratory:
     shards: Path
     precision: str = ""
     device: str = "cpu"
-    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         require_device(self.device)
@@ -71,9 +68,7 @@ class Laboratory:
     @cached_property
     def model(self) -> FrozenModel:
         """Raises EngineError for a file that is not there, damaged or of another family."""
-        return load_frozen(
-            self._file, precision=self.chosen_precision, window=_WINDOW, device=self.device, progress=self.progress
-        )
+        return load_frozen(self._file, precision=self.chosen_precision, window=_WINDOW, device=self.device)
 
     @cached_property
     def special(self) -> SpecialIds:

@@ -103,6 +103,14 @@ def test_numbers_that_are_not_finite_are_never_written(path: Path, kind: str, br
     assert not previous_path(path).exists()
 
 
+def test_a_disk_that_takes_no_file_is_an_os_error_and_changes_nothing(path: Path) -> None:
+    write_checkpoint(path, checkpoint())
+    path.with_name(f".{path.name}.partial").mkdir()
+    with pytest.raises(OSError, match="cannot be written"):
+        write_checkpoint(path, checkpoint(1))
+    assert same(read_checkpoint(path, BASE), checkpoint())
+
+
 @pytest.mark.parametrize("size", [0, 4, 100, -1])
 def test_a_truncated_one_is_refused_with_the_way_back(path: Path, size: int) -> None:
     write_checkpoint(path, checkpoint())
