@@ -103,7 +103,7 @@ class EngineCore:
         else:
             prompt = rewrite_prompt(request, self._model.tokenizer, facts.special)
         # A pass may hold a whole draft and its masks beyond the settled tokens.
-        spare = self._config.width + 1 + (self._config.mask_anchors + 1) * (self._config.mask_width + 1)
+        spare = self._config.width + 1 + self._config.mask_anchors * self._config.mask_width
         room = facts.window_tokens - len(prompt.ids) - spare
         if room < 1:
             raise EngineError(

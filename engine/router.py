@@ -10,11 +10,10 @@ from engine.diffusion.config import CAUSAL, SamplingConfig
 from engine.diffusion.denoise import Gap
 from engine.protocol.messages import Route
 
-# Tokens settled by a pass of this many rows, by draft source: what a wide pass has to earn.
-WARM_START_YIELD = 6.0
-WARM_START_ROWS = 16
-MASK_YIELD = 1.36
-MASK_ROWS = 3
+# Passes of this many rows are what drafts make of single ones.
+DRAFT_ROWS = 8
+# A draft is kept about half the time: where a row costs more than this share of a pass, few drafts earn theirs.
+DEAREST_ROW = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +38,21 @@ def cost_ratio(forward_ms: Sequence[tuple[int, float]], rows: int) -> float:
     return points[-1][1] / single
 
 
+def row_cost(forward_ms: Sequence[tuple[int, float]], unmeasured: float) -> float:
+    """What one row more costs in passes of about `DRAFT_ROWS` rows, as a share of a single-token pass."""
+    if not forward_ms:
+        return unmeasured
+    return max(0.0, cost_ratio(forward_ms, DRAFT_ROWS) - 1) / (DRAFT_ROWS - 1)
+
+
 def decide(gap: Gap, base: SamplingConfig, forward_ms: Sequence[tuple[int, float]], *, can_draft: bool) -> Decision:
-    """Pick a route: a parallel canvas where its expected tokens per pass exceed what its passes cost."""
+    """Pick a route: a parallel canvas unless rows are so dear on this machine that drafts cannot earn them."""
     if base.width == 0:
         return Decision("causal", CAUSAL, "drafting is switched off")
-    masks = base.masks and can_draft and gap.adapted and cost_ratio(forward_ms, MASK_ROWS) < MASK_YIELD
-    wide = cost_ratio(forward_ms, WARM_START_ROWS)
-    if gap.warm and base.warm_start and wide < WARM_START_YIELD:
-        reason = f"the present text is the draft; a {WARM_START_ROWS}-row pass costs {wide:.1f} single ones"
-        return Decision("diffusion", replace(base, masks=masks), reason)
-    if masks:
-        return Decision("diffusion", base, f"masks pay: {MASK_ROWS} rows cost {cost_ratio(forward_ms, MASK_ROWS):.2f}")
-    if base.ngram and wide < WARM_START_YIELD:
-        return Decision("diffusion", replace(base, masks=False, warm_start=False), "repeats in the text are drafts")
-    return Decision("causal", CAUSAL, f"a {WARM_START_ROWS}-row pass costs {wide:.1f} single ones")
+    cost = row_cost(forward_ms, base.row_cost)
+    if cost > DEAREST_ROW:
+        return Decision("causal", CAUSAL, f"a row more costs {cost:.2f} single-token passes here")
+    masks = base.masks and can_draft and gap.adapted
+    drafted = [name for name, used in (("the present text", gap.warm and base.warm_start), ("masks", masks)) if used]
+    reason = f"{' and '.join([*drafted, 'repeats'])} are drafts; a row more costs {cost:.2f} single-token passes"
+    return Decision("diffusion", replace(base, masks=masks, row_cost=cost), reason)

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.canvas import Canvas
+from engine.diffusion.competition import Competition, Draft
+from engine.diffusion.confidence import MaskConfidence
 from engine.diffusion.config import SamplingConfig
-from engine.diffusion.drafts import Leftover, NgramLookup, Offer, WarmStart
+from engine.diffusion.drafts import Leftover
+from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify import PassLayout, build_rows, judge
 from engine.models.base import Context, Denoiser
 from engine.protocol.messages import Stop
-
-NO_DRAFT = Offer("none", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,55 +52,11 @@ class Denoised:
 
 @dataclass(slots=True)
 class _Progress:
-    """The loop's state: the canvas, the sources' memory and the counters."""
+    """The loop's state: the canvas, what the last pass left over, the number of passes."""
 
-    gap: Gap
-    config: SamplingConfig
-    warm: WarmStart
-    lookup: NgramLookup
     canvas: Canvas = field(default_factory=Canvas)
     leftover: Leftover = field(default_factory=Leftover)
-    widths: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     passes: int = 0
-
-    def offer(self, room: int) -> Offer:
-        """The best draft for the next pass, at most `room` ids: the present text, a repeat, the last pass."""
-        for source, ids in self._candidates(room):
-            if ids:
-                return Offer(source, ids[: min(room, self._width(source))])
-        return NO_DRAFT
-
-    def _candidates(self, room: int) -> Generator[tuple[str, tuple[int, ...]], None, None]:
-        config = self.config
-        if config.warm_start:
-            yield "warm_start", self.warm.offer(self.canvas.settled, min(room, self._width("warm_start")))
-        if config.ngram:
-            yield "ngram", self.lookup.offer(min(room, self._width("ngram")))
-        if config.masks:
-            yield "masks", self.leftover.confident_masks(config.mask_confidence)
-        if config.jacobi:
-            yield "jacobi", self.leftover.causal[: config.min_width]
-
-    def _width(self, source: str) -> int:
-        first = self.config.width // 2 if source == "warm_start" else self.config.min_width
-        return self.widths.get(source, max(first, self.config.min_width))
-
-    def record(self, offer: Offer, accepted: int) -> None:
-        """Count a pass and adapt the source's width: wide while it is right, narrow after a miss."""
-        self.passes += 1
-        if not offer.ids:
-            return
-        offered, kept = self.counts.get(offer.source, (0, 0))
-        self.counts[offer.source] = (offered + len(offer.ids), kept + accepted)
-        width = self._width(offer.source)
-        grown = width * 2 if accepted == len(offer.ids) else accepted * 2
-        self.widths[offer.source] = max(self.config.min_width, min(self.config.width, grown))
-
-    def settle(self, ids: tuple[int, ...]) -> None:
-        """Move accepted ids into the settled run and into the searched text."""
-        self.canvas = self.canvas.accept(ids)
-        self.lookup.extend(ids)
 
 
 def denoise(
@@ -109,28 +66,33 @@ def denoise(
 
     Raises EngineError(window_exceeded) from the model when context and gap outgrow its window.
     """
-    progress = _start(gap, config)
+    progress = _Progress()
+    confidence = model.facts.confidence if gap.adapted else None
+    sources = Competition.over(config, confidence, gap.warm, gap.searched, model.facts.special.special)
     special = model.facts.special
     allowed = _allowed_ids(model)
     text = _Text(model, limits)
-    offer = progress.offer(limits.max_tokens - 1)
     while True:
-        anchors = _anchors(model, progress, offer)
-        layout = PassLayout(_pending(progress), offer.ids, anchors, config.mask_width if anchors else 0)
+        settled = progress.canvas.settled
+        draft = sources.draft(settled, progress.leftover, limits.max_tokens - len(settled) - 1)
+        if progress.passes:
+            yield progress.canvas.with_draft(ids_of(draft))
+        layout = PassLayout(settled[-1] if settled else gap.pending, ids_of(draft), _blocks(draft, config, confidence))
         base = context.length
         logits = model.step(context, build_rows(layout, base, model.facts.mask_id, adapted=gap.adapted))
         outcome = judge(layout, logits[:, :allowed])
         context.truncate(base + 1 + outcome.accepted)
         progress.leftover = outcome.leftover
-        progress.record(offer, outcome.accepted)
-        fresh = (*offer.ids[: outcome.accepted], outcome.bonus)
+        progress.passes += 1
+        sources.record(draft, outcome.accepted)
+        fresh = (*layout.draft[: outcome.accepted], outcome.bonus)
         ended = next((i for i, token in enumerate(fresh) if token in special.special), None)
-        progress.settle(fresh if ended is None else fresh[:ended])
+        fresh = fresh if ended is None else fresh[:ended]
+        progress.canvas = progress.canvas.accept(fresh)
+        sources.settle(fresh)
         stop = text.update(progress.canvas, ended is not None, expired)
         if stop is not None:
-            return _finish(text.text, stop, progress, ended is not None)
-        offer = progress.offer(limits.max_tokens - len(progress.canvas.settled) - 1)
-        yield progress.canvas.with_draft(offer.ids)
+            return _finish(text.text, stop, progress, sources, ended is not None)
 
 
 class _Text:
@@ -163,24 +125,16 @@ class _Text:
         return "deadline" if expired() else None
 
 
-def _start(gap: Gap, config: SamplingConfig) -> _Progress:
-    lookup = NgramLookup(config.ngram_min, config.ngram_max)
-    for run in gap.searched if config.ngram else ():
-        lookup.extend(run)
-    return _Progress(gap, config, WarmStart(gap.warm), lookup)
+def ids_of(draft: Draft) -> tuple[int, ...]:
+    """The draft's tokens."""
+    return tuple(candidate.token for candidate in draft)
 
 
-def _pending(progress: _Progress) -> int:
-    settled = progress.canvas.settled
-    return settled[-1] if settled else progress.gap.pending
-
-
-def _anchors(model: Denoiser, progress: _Progress, offer: Offer) -> int:
-    """How many rows get mask blocks: none while text drafts run, as their passes are wide already."""
-    config = progress.config
-    if not (config.masks and progress.gap.adapted and model.facts.can_draft) or offer.source in ("warm_start", "ngram"):
-        return 0
-    return min(config.mask_anchors, 1 + len(offer.ids))
+def _blocks(draft: Draft, config: SamplingConfig, confidence: MaskConfidence | None) -> tuple[MaskBlock, ...]:
+    if not config.masks or confidence is None:
+        return ()
+    chances = [candidate.chance for candidate in draft]
+    return plan_masks(chances, confidence.gains[: config.mask_width], config.row_cost, config.mask_anchors)
 
 
 def _allowed_ids(model: Denoiser) -> int:
@@ -188,8 +142,8 @@ def _allowed_ids(model: Denoiser) -> int:
     return max(model.facts.special.special) + 1
 
 
-def _finish(text: str, stop: Stop, progress: _Progress, ended: bool) -> Denoised:
-    counts = tuple((source, offered, kept) for source, (offered, kept) in sorted(progress.counts.items()))
+def _finish(text: str, stop: Stop, progress: _Progress, sources: Competition, ended: bool) -> Denoised:
+    counts = tuple((source, offered, kept) for source, (offered, kept) in sorted(sources.counts.items()))
     return Denoised(text, stop, progress.passes, len(progress.canvas.settled) + ended, counts)
 
 
@@ -199,7 +153,7 @@ def greedy(
     """Plain greedy decoding, one token a pass: the reference that `denoise` must equal. Yields (id, logits row)."""
     allowed = _allowed_ids(model)
     for _ in range(max_tokens):
-        rows = build_rows(PassLayout(pending, (), 0, 0), context.length, model.facts.mask_id, adapted=adapted)
+        rows = build_rows(PassLayout(pending), context.length, model.facts.mask_id, adapted=adapted)
         logits = model.step(context, rows)[0, :allowed]
         pending = int(logits.argmax())
         yield pending, logits

@@ -7,15 +7,7 @@ verifying pass decides, so a bad draft costs time and never changes the text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A draft and the name of the source that made it."""
-
-    source: str
-    ids: tuple[int, ...]
+from dataclasses import dataclass
 
 
 class WarmStart:
@@ -60,51 +52,48 @@ class WarmStart:
         return length
 
 
-@dataclass(slots=True)
 class NgramLookup:
-    """Prompt look-up decoding: what followed the last n tokens where they occurred before, longest n first.
+    """Prompt look-up decoding: what followed the present tail of the text where it stood before.
 
-    The latest occurrence wins, as near text is the better guide. Source: "Prompt Lookup Decoding" (Saxena, 2023).
+    The place with the longest agreement wins, the latest of equal ones, as near text is the better guide. Source:
+    "Prompt Lookup Decoding" (Saxena, 2023).
     """
 
-    shortest: int
-    longest: int
-    _ids: list[int] = field(default_factory=list)
-    _ends: dict[tuple[int, ...], int] = field(default_factory=dict)
+    def __init__(self, shortest: int, *, longest: int = 12, places: int = 32) -> None:
+        """shortest: tokens that must agree; longest: how far agreement is counted; places: latest ones looked at."""
+        self._shortest = shortest
+        self._longest = longest
+        self._places = places
+        self._ids: list[int] = []
+        self._behind: dict[tuple[int, ...], list[int]] = {}
 
     def extend(self, ids: Sequence[int]) -> None:
-        """Append ids to the searched text. An n-gram becomes findable once a token follows it."""
+        """Append ids to the searched text. A run becomes findable once a token follows it."""
         for token in ids:
-            for n in range(self.shortest, min(self.longest, len(self._ids)) + 1):
-                self._ends[tuple(self._ids[-n:])] = len(self._ids)
+            if len(self._ids) >= self._shortest:
+                self._behind.setdefault(tuple(self._ids[-self._shortest :]), []).append(len(self._ids))
             self._ids.append(token)
 
-    def offer(self, width: int) -> tuple[int, ...]:
-        """Up to `width` ids that followed the longest known tail of the text; empty when none is known."""
-        for n in range(min(self.longest, len(self._ids)), self.shortest - 1, -1):
-            end = self._ends.get(tuple(self._ids[-n:]))
-            if end is not None:
-                return tuple(self._ids[end : end + width])
-        return ()
+    def following(self, draft: Sequence[int]) -> tuple[int, int] | None:
+        """What followed the tail of the text and `draft` elsewhere: (token, how many tokens agree), or None."""
+        tail = [*self._ids[-self._longest :], *draft][-self._longest :]
+        best: tuple[int, int] | None = None
+        for place in reversed(self._behind.get(tuple(tail[-self._shortest :]), [])[-self._places :]):
+            agreement = self._agreement(tail, place)
+            if best is None or agreement > best[1]:
+                best = self._ids[place], agreement
+        return best
+
+    def _agreement(self, tail: Sequence[int], place: int) -> int:
+        length = 0
+        while length < min(len(tail), place) and tail[-1 - length] == self._ids[place - 1 - length]:
+            length += 1
+        return length
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Predictions of the last pass for the places behind the token it settled last.
-
-    masks: from mask rows behind the accepted anchor, with their probabilities. causal: from rows behind the first
-    mismatch, conditioned on a wrong token and so weak (a Jacobi iteration).
-    """
+    """Mask predictions of the last pass for the places behind the token it settled last, with their probabilities."""
 
     masks: tuple[int, ...] = ()
-    mask_probabilities: tuple[float, ...] = ()
-    causal: tuple[int, ...] = ()
-
-    def confident_masks(self, threshold: float) -> tuple[int, ...]:
-        """The leading mask predictions whose probability reaches `threshold`."""
-        kept: list[int] = []
-        for token, probability in zip(self.masks, self.mask_probabilities, strict=True):
-            if not probability >= threshold:
-                break
-            kept.append(token)
-        return tuple(kept)
+    probabilities: tuple[float, ...] = ()

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import torch
 
 from engine.diffusion.drafts import Leftover
+from engine.diffusion.plan import MaskBlock
 from engine.models.base import CanvasRows
 
 
 @dataclass(frozen=True, slots=True)
 class PassLayout:
-    """What one pass checks and predicts: `draft` tokens, then `anchors` blocks of `mask_width` masks each."""
+    """What one pass checks and predicts: `draft` tokens, then blocks of masks, anchors ascending."""
 
     pending: int
-    draft: tuple[int, ...]
-    anchors: int
-    mask_width: int
+    draft: tuple[int, ...] = ()
+    blocks: tuple[MaskBlock, ...] = ()
 
     @property
     def causal_rows(self) -> int:
@@ -47,24 +47,25 @@ def build_rows(layout: PassLayout, base: int, mask_id: int, *, adapted: bool) ->
     causal = layout.causal_rows
     ids = [layout.pending, *layout.draft]
     positions = list(range(base, base + causal))
-    if not layout.anchors or not layout.mask_width:
+    if not layout.blocks:
         return CanvasRows(torch.tensor(ids), torch.tensor(positions), None, adapted)
-    for anchor in range(layout.anchors):
-        ids += [mask_id] * layout.mask_width
-        positions += range(base + anchor + 1, base + anchor + 1 + layout.mask_width)
-    visible = _visible(causal, layout.anchors, layout.mask_width)
-    return CanvasRows(torch.tensor(ids), torch.tensor(positions), visible, adapted)
+    for block in layout.blocks:
+        ids += [mask_id] * block.width
+        positions += range(base + block.anchor + 1, base + block.anchor + 1 + block.width)
+    return CanvasRows(torch.tensor(ids), torch.tensor(positions), _visible(causal, layout.blocks), adapted)
 
 
-def _visible(causal: int, anchors: int, width: int) -> torch.Tensor:
+def _visible(causal: int, blocks: Sequence[MaskBlock]) -> torch.Tensor:
     """Visibility among the rows of one pass, [n, n] bool."""
-    total = causal + anchors * width
+    total = causal + sum(block.width for block in blocks)
     visible = torch.zeros(total, total, dtype=torch.bool)
     visible[:causal, :causal] = torch.ones(causal, causal, dtype=torch.bool).tril()
-    for anchor in range(anchors):
-        start = causal + anchor * width
-        visible[start : start + width, : anchor + 1] = True
-        visible[start : start + width, start : start + width] = True
+    start = causal
+    for block in blocks:
+        stop = start + block.width
+        visible[start:stop, : block.anchor + 1] = True
+        visible[start:stop, start:stop] = True
+        start = stop
     return visible
 
 
@@ -73,7 +74,7 @@ def judge(layout: PassLayout, logits: torch.Tensor) -> Outcome:
     causal = layout.causal_rows
     greedy: list[int] = logits[:causal].argmax(-1).tolist()
     accepted = matching_prefix(layout.draft, greedy)
-    return Outcome(accepted, greedy[accepted], _leftover(layout, logits, greedy, accepted))
+    return Outcome(accepted, greedy[accepted], _leftover(layout, logits, accepted))
 
 
 def matching_prefix(draft: Sequence[int], greedy: Sequence[int]) -> int:
@@ -84,10 +85,11 @@ def matching_prefix(draft: Sequence[int], greedy: Sequence[int]) -> int:
     return len(draft)
 
 
-def _leftover(layout: PassLayout, logits: torch.Tensor, greedy: list[int], accepted: int) -> Leftover:
-    causal = tuple(greedy[accepted + 1 :])
-    if accepted >= layout.anchors or not layout.mask_width:
-        return Leftover(causal=causal)
-    start = layout.causal_rows + accepted * layout.mask_width
-    probabilities, tokens = logits[start : start + layout.mask_width].softmax(-1).max(-1)
-    return Leftover(tuple(tokens.tolist()), tuple(probabilities.tolist()), causal)
+def _leftover(layout: PassLayout, logits: torch.Tensor, accepted: int) -> Leftover:
+    start = layout.causal_rows
+    for block in layout.blocks:
+        if block.anchor == accepted:
+            probabilities, tokens = logits[start : start + block.width].softmax(-1).max(-1)
+            return Leftover(tuple(tokens.tolist()), tuple(probabilities.tolist()))
+        start += block.width
+    return Leftover()

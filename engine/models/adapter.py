@@ -6,6 +6,7 @@ checked by the digest in the `.sha256` file beside it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,11 +15,14 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 
+from engine.diffusion.confidence import MaskConfidence
 from engine.models.digest import sha256_of_file
 from engine.models.shape import PARTS, Qwen2Shape
 from engine.protocol.errors import EngineError
 
-_PART_MODULES = {
+CONFIDENCE = "mask_confidence"
+"""Metadata key: a JSON object of `MaskConfidence`'s fields."""
+PART_MODULES = {
     "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
     "output": ("self_attn.o_proj",),
     "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
@@ -40,10 +44,14 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """name: the file's stem; digest: its sha256; mask_embedding: [hidden] float32; tensors: the file's own."""
+    """name: the file's stem; digest: its sha256; mask_embedding: [hidden] float32; tensors: the file's own.
+
+    confidence: what its masks' predictions are worth, from the file's metadata where it has been measured.
+    """
 
     name: str
     digest: str
+    confidence: MaskConfidence
     mask_embedding: torch.Tensor
     tensors: Mapping[str, torch.Tensor]
 
@@ -72,7 +80,7 @@ def load_adapter(path: Path, shape: Qwen2Shape, base_digest: str) -> Adapter:
         )
     try:
         _require_sizes(path, tensors, shape)
-        return Adapter(path.stem, digest, tensors["mask_embedding"].float(), tensors)
+        return Adapter(path.stem, digest, _confidence(path, metadata), tensors["mask_embedding"].float(), tensors)
     except KeyError as fault:
         raise _corrupt(path, f"tensor {fault} is missing") from fault
 
@@ -90,7 +98,7 @@ def block_diagonal(patches: Sequence[LowRank]) -> LowRank:
 
 
 def _module_patches(tensors: Mapping[str, torch.Tensor], layer: int, part: str) -> list[LowRank]:
-    prefixes = (f"layers.{layer}.{module}" for module in _PART_MODULES[part])
+    prefixes = (f"layers.{layer}.{module}" for module in PART_MODULES[part])
     return [LowRank(tensors[f"{prefix}.lora_A"], tensors[f"{prefix}.lora_B"]) for prefix in prefixes]
 
 
@@ -103,6 +111,17 @@ def _require_sizes(path: Path, tensors: Mapping[str, torch.Tensor], shape: Qwen2
             raise _corrupt(path, f"the patch of layer {layer} {part} does not fit a matrix of {rows} x {columns}")
     if tuple(tensors["mask_embedding"].shape) != (shape.hidden,):
         raise _corrupt(path, f"mask_embedding has size {tuple(tensors['mask_embedding'].shape)}")
+
+
+def _confidence(path: Path, metadata: Mapping[str, str]) -> MaskConfidence:
+    stored = metadata.get(CONFIDENCE)
+    if stored is None:
+        return MaskConfidence()
+    try:
+        numbers = {name: tuple(float(value) for value in values) for name, values in json.loads(stored).items()}
+        return MaskConfidence(**numbers)
+    except (ValueError, TypeError, AttributeError) as fault:
+        raise _corrupt(path, f"its {CONFIDENCE} is unreadable: {fault}") from fault
 
 
 def _verified_digest(path: Path) -> str:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import torch
 
+from engine.diffusion.confidence import MaskConfidence
+
 
 @dataclass(frozen=True, slots=True)
 class SpecialIds:
@@ -32,8 +34,8 @@ class SpecialIds:
 class ModelFacts:
     """What the denoising loop and the router need to know of a model.
 
-    `mask_id` is the row id that stands for a mask (never a vocabulary id); `can_draft` is true when mask rows
-    are trained, that is, when an adapter with a mask embedding is loaded.
+    `mask_id` is the row id that stands for a mask (never a vocabulary id); `confidence` says what masks' predictions
+    are worth when mask rows are trained, that is, when an adapter with a mask embedding is loaded, and is None else.
     """
 
     name: str
@@ -44,8 +46,13 @@ class ModelFacts:
     vocab_size: int
     window_tokens: int
     mask_id: int
-    can_draft: bool
+    confidence: MaskConfidence | None
     special: SpecialIds
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether mask rows are trained."""
+        return self.confidence is not None
 
 
 class Tokenizer(Protocol):

@@ -97,24 +97,24 @@ def load_denoiser(
             f"precision {precision!r} on {device!r} is not available",
             "use int8 on the CPU, or fp32 or bf16 anywhere",
         )
-    weights, tokenizer, special, adapter_name = parts
+    weights, tokenizer, special, patch = parts
     facts = ModelFacts(
         name=name,
         family="hybrid",
         device=device,
         precision=_spoken_precision(precision),
-        adapter=adapter_name,
+        adapter=patch.name if patch else "",
         vocab_size=weights.shape.vocab,
         window_tokens=min(window_tokens, weights.shape.trained_tokens),
         mask_id=MASK_ID,
-        can_draft=weights.mask_embedding is not None,
+        confidence=patch.confidence if patch else None,
         special=special,
     )
     cache_dtype = torch.float32 if precision == "int8" else _DTYPES[precision]
     return HybridDenoiser(weights, tokenizer, facts, cache_dtype=cache_dtype)
 
 
-_Parts = tuple[HybridWeights, BpeTokenizer, SpecialIds, str]
+_Parts = tuple[HybridWeights, BpeTokenizer, SpecialIds, Adapter | None]
 
 
 class _Source:
@@ -170,7 +170,7 @@ def _load_converted(source: _Source, out: Path, adapter_file: Path | None) -> _P
     manifest, adapter = _converted(source, out, adapter_file)
     weights = _int8_weights(source, out, manifest.shape, adapter)
     tokenizer = BpeTokenizer.load(out / TOKENIZER)
-    return weights, tokenizer, manifest.special, adapter.name if adapter else ""
+    return weights, tokenizer, manifest.special, adapter
 
 
 def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[Manifest, Adapter | None]:
@@ -260,7 +260,7 @@ def _load_float(
     )
     vocabulary = file.vocabulary()
     tokenizer = BpeTokenizer.from_vocabulary(vocabulary.tokens, vocabulary.special, vocabulary.merges)
-    return weights, tokenizer, special_ids(vocabulary, source.path), adapter.name if adapter else ""
+    return weights, tokenizer, special_ids(vocabulary, source.path), adapter
 
 
 def _float_layer(

@@ -9,6 +9,7 @@ from itertools import product
 
 import torch
 
+from engine.diffusion.confidence import MaskConfidence
 from engine.models.adapter import LowRank
 from engine.models.base import ModelFacts
 from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
@@ -45,7 +46,7 @@ def tiny_denoiser(
         vocab_size=shape.vocab,
         window_tokens=window_tokens,
         mask_id=MASK_ID,
-        can_draft=True,
+        confidence=MaskConfidence(gains=(1.0, 1.0, 1.0)),
         special=tokenizer.special_ids(),
     )
     return HybridDenoiser(weights, tokenizer, facts)

@@ -25,13 +25,12 @@ pytestmark = pytest.mark.model
 TOKENS = 12
 # Measured on the int8 path: the same row in passes of 1 to 64 rows differs by less than this.
 NOISE = 0.02
-OFF = {"warm_start": False, "ngram": False, "masks": False, "jacobi": False}
+OFF = {"warm_start": False, "ngram": False, "masks": False}
 SOURCES = {
     "warm_start": SamplingConfig(**{**OFF, "warm_start": True}),
     "ngram": SamplingConfig(**{**OFF, "ngram": True}, ngram_min=1),
-    "masks": SamplingConfig(**{**OFF, "masks": True}, mask_confidence=0.1),
-    "jacobi": SamplingConfig(**{**OFF, "jacobi": True, "ngram": True}, ngram_min=1),
-    "all": SamplingConfig(mask_confidence=0.1),
+    "masks": SamplingConfig(**{**OFF, "masks": True}, row_cost=0.01),
+    "all": SamplingConfig(row_cost=0.01),
 }
 
 

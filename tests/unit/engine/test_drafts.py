@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.diffusion.drafts import Leftover, NgramLookup, WarmStart
+from engine.diffusion.drafts import NgramLookup, WarmStart
 
 
 def test_warm_start_offers_the_present_text_from_its_beginning() -> None:
@@ -41,35 +41,39 @@ def test_warm_start_is_empty_behind_its_end_and_without_text() -> None:
     assert warm.offer([1, 2, 3], 4) == ()
 
 
-def test_lookup_offers_what_followed_the_longest_known_tail() -> None:
-    lookup = NgramLookup(shortest=2, longest=3)
+def test_lookup_names_what_followed_the_longest_agreement_and_how_long_it_was() -> None:
+    lookup = NgramLookup(2)
     lookup.extend([5, 6, 7, 8, 1, 6, 7, 9, 2, 5, 6, 7])
-    assert lookup.offer(2) == (8, 1)
+    assert lookup.following([]) == (8, 3)
+    assert lookup.following([8]) == (1, 4)
 
 
-def test_lookup_prefers_the_latest_of_equally_long_matches() -> None:
-    lookup = NgramLookup(shortest=1, longest=1)
+def test_lookup_prefers_the_latest_of_equally_long_agreements() -> None:
+    lookup = NgramLookup(1)
     lookup.extend([7, 1, 7, 2, 7])
-    assert lookup.offer(1) == (2,)
+    assert lookup.following([]) == (2, 1)
 
 
 def test_lookup_needs_its_shortest_run() -> None:
-    lookup = NgramLookup(shortest=2, longest=4)
+    lookup = NgramLookup(2)
     lookup.extend([1, 2, 3, 1])
-    assert lookup.offer(3) == ()
+    assert lookup.following([]) is None
+    assert lookup.following([2]) == (3, 2)
 
 
-@given(st.lists(st.integers(0, 3), max_size=60), st.integers(1, 8))
-def test_lookup_only_offers_runs_of_its_own_text(ids: list[int], width: int) -> None:
-    lookup = NgramLookup(shortest=1, longest=3)
+def test_lookup_counts_agreement_up_to_its_longest() -> None:
+    lookup = NgramLookup(1, longest=3)
+    lookup.extend([1, 2, 3, 4, 5, 9, 1, 2, 3, 4, 5])
+    assert lookup.following([]) == (9, 3)
+
+
+@given(st.lists(st.integers(0, 3), max_size=60), st.lists(st.integers(0, 3), max_size=5))
+def test_lookup_names_a_token_that_really_followed_as_many_equal_ones(ids: list[int], draft: list[int]) -> None:
+    lookup = NgramLookup(1)
     lookup.extend(ids)
-    offer = lookup.offer(width)
-    runs = {tuple(ids[i : i + len(offer)]) for i in range(len(ids))}
-    assert not offer or offer in runs
-    assert len(offer) <= width
-
-
-def test_masks_below_the_threshold_end_the_draft_and_nan_is_below() -> None:
-    nan = float("nan")
-    assert Leftover((1, 2, 3), (0.9, 0.3, 0.9)).confident_masks(0.5) == (1,)
-    assert Leftover((1, 2), (nan, 0.9)).confident_masks(0.5) == ()
+    found = lookup.following(draft)
+    if found is None:
+        return
+    token, agreement = found
+    tail = [*ids[-12:], *draft][-agreement:]
+    assert any(ids[i - agreement : i] == tail and ids[i] == token for i in range(agreement, len(ids)))

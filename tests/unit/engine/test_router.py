@@ -9,7 +9,7 @@ from engine.diffusion.denoise import Gap
 from engine.router import cost_ratio, decide
 
 CHEAP_WIDTH = ((1, 60.0), (8, 70.0), (16, 120.0), (32, 170.0))
-DEAR_WIDTH = ((1, 20.0), (8, 100.0), (16, 200.0), (32, 400.0))
+DEAR_WIDTH = ((1, 20.0), (8, 140.0), (16, 300.0), (32, 600.0))
 FILL = Gap(pending=1, adapted=True)
 EDIT = Gap(pending=1, adapted=False, warm=(1, 2, 3))
 
@@ -20,7 +20,7 @@ EDIT = Gap(pending=1, adapted=False, warm=(1, 2, 3))
         pytest.param(EDIT, CHEAP_WIDTH, False, "diffusion", False, True, id="an edit drafts from its text"),
         pytest.param(EDIT, DEAR_WIDTH, False, "causal", False, False, id="an edit where width is dear"),
         pytest.param(FILL, CHEAP_WIDTH, True, "diffusion", True, True, id="a fill with a trained drafter"),
-        pytest.param(FILL, CHEAP_WIDTH, False, "diffusion", False, False, id="a fill without one looks up repeats"),
+        pytest.param(FILL, CHEAP_WIDTH, False, "diffusion", False, True, id="a fill without one looks up repeats"),
         pytest.param(FILL, DEAR_WIDTH, True, "causal", False, False, id="a fill where width is dear"),
         pytest.param(FILL, (), True, "diffusion", True, True, id="nothing measured yet"),
     ],
@@ -31,6 +31,11 @@ def test_route(
     decision = decide(gap, SamplingConfig(), costs, can_draft=can_draft)
     assert (decision.route, decision.config.masks, decision.config.warm_start) == (route, masks, warm_start)
     assert decision.reason
+
+
+def test_the_configuration_carries_what_a_row_costs_here() -> None:
+    assert decide(FILL, SamplingConfig(), CHEAP_WIDTH, can_draft=True).config.row_cost == pytest.approx(10 / 60 / 7)
+    assert decide(FILL, SamplingConfig(), (), can_draft=True).config.row_cost == SamplingConfig().row_cost
 
 
 def test_drafting_switched_off_is_causal() -> None:
@@ -51,7 +56,14 @@ def test_unknown_sampling_key_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [{"width": 2, "min_width": 3}, {"ngram_min": 0}, {"prompt_chunk": 0}, {"mask_confidence": 1.5}, {"mask_width": -1}],
+    [
+        {"width": -1},
+        {"ngram_min": 0},
+        {"prompt_chunk": 0},
+        {"row_cost": -0.5},
+        {"row_cost": float("nan")},
+        {"mask_width": -1},
+    ],
 )
 def test_sampling_values_out_of_range_are_errors(values: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must"):

@@ -1,0 +1,117 @@
+"""The draft of the next pass, place by place: each source names a token and its chance, the likeliest is offered.
+
+The draft ends where the chance that all of it is kept no longer pays for another row. Owns the sources' memory of one
+gap; whether a draft is right is decided by the verifying pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from engine.diffusion.confidence import WARM_KEPT, Experience, MaskConfidence, both, ngram_chance
+from engine.diffusion.config import SamplingConfig
+from engine.diffusion.drafts import Leftover, NgramLookup, WarmStart
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token for one place, who named it, and its chance of being kept once all before it were."""
+
+    token: int
+    source: str
+    chance: float
+
+
+Draft = tuple[Candidate, ...]
+
+
+@dataclass(slots=True)
+class Competition:
+    """The sources of one gap. `confidence` is None for a model that has no trained masks."""
+
+    config: SamplingConfig
+    confidence: MaskConfidence | None
+    warm: WarmStart
+    lookup: NgramLookup
+    ends: frozenset[int] = frozenset()
+    experience: dict[str, Experience] = field(default_factory=dict)
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def over(
+        cls,
+        config: SamplingConfig,
+        confidence: MaskConfidence | None,
+        warm: Sequence[int],
+        searched: Sequence[Sequence[int]],
+        ends: frozenset[int],
+    ) -> Competition:
+        """warm: the text now in the gap; searched: runs of the surrounding text, the nearest last; ends: ids behind
+        which there is nothing to draft."""
+        lookup = NgramLookup(config.ngram_min)
+        for run in searched if config.ngram else ():
+            lookup.extend(run)
+        return cls(config, confidence, WarmStart(warm), lookup, ends)
+
+    def draft(self, settled: Sequence[int], leftover: Leftover, room: int) -> Draft:
+        """The next draft behind `settled`, at most `room` tokens; its tokens are each worth their row."""
+        most = min(room, self.config.width)
+        warm = self.warm.offer(settled, most) if self.config.warm_start else ()
+        drafted: list[Candidate] = []
+        ids: list[int] = []
+        reached = 1.0
+        while len(drafted) < most:
+            best = _best(self._candidates(ids, warm, leftover))
+            if best is None or reached * best.chance <= self.config.row_cost:
+                break
+            reached *= best.chance
+            drafted.append(best)
+            ids.append(best.token)
+            if best.token in self.ends:
+                break
+        return tuple(drafted)
+
+    def record(self, draft: Draft, accepted: int) -> None:
+        """Learn from a pass that kept the first `accepted` tokens of `draft`."""
+        checked = draft[: accepted + 1]
+        for source in {candidate.source for candidate in draft}:
+            offered, kept = self.counts.get(source, (0, 0))
+            mine = [place for place, candidate in enumerate(draft) if candidate.source == source]
+            good = sum(1 for place in mine if place < accepted)
+            self.counts[source] = (offered + len(mine), kept + good)
+            refused = accepted < len(draft) and checked[accepted].source == source
+            self.experience.setdefault(source, Experience()).record(good, refused)
+
+    def settle(self, ids: Sequence[int]) -> None:
+        """Add accepted ids to the searched text."""
+        if self.config.ngram:
+            self.lookup.extend(ids)
+
+    def _candidates(self, ids: Sequence[int], warm: Sequence[int], leftover: Leftover) -> Iterator[Candidate]:
+        place = len(ids)
+        # The present text lines up only as long as the draft has followed it.
+        if place < len(warm) and tuple(ids) == tuple(warm[:place]):
+            yield Candidate(warm[place], "warm_start", self._chance("warm_start", WARM_KEPT))
+        found = self.lookup.following(ids) if self.config.ngram else None
+        if found is not None:
+            yield Candidate(found[0], "ngram", self._chance("ngram", ngram_chance(found[1])))
+        if self.config.masks and self.confidence is not None and place < len(leftover.masks):
+            chance = self.confidence.kept(place, leftover.probabilities[place])
+            yield Candidate(leftover.masks[place], "masks", self._chance("masks", chance))
+
+    def _chance(self, source: str, learned: float) -> float:
+        known = self.experience.get(source)
+        return known.chance(learned) if known is not None else learned
+
+
+def _best(candidates: Iterator[Candidate]) -> Candidate | None:
+    """The likeliest; sources that name the same token are witnesses for each other."""
+    by_token: dict[int, Candidate] = {}
+    for candidate in candidates:
+        other = by_token.get(candidate.token)
+        if other is None:
+            by_token[candidate.token] = candidate
+        else:
+            by_token[candidate.token] = Candidate(other.token, other.source, both(other.chance, candidate.chance))
+    return max(by_token.values(), key=lambda candidate: candidate.chance, default=None)

@@ -1,0 +1,81 @@
+"""How likely a draft is to be kept: learned numbers, and a request's own experience on top of them. Pure.
+
+A draft token is offered when its chance is worth a row of the pass, so these numbers decide time and never text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_MOST = 0.995
+_PRIOR_CHECKS = 4.0
+"""How many of a request's own checks weigh as much as what was learned before."""
+_FORGETTING = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class MaskConfidence:
+    """Learned on held-out gaps, stored with the adapter.
+
+    scale, shift: by depth (masks behind the anchor, the first being 0), the logistic fit that turns a mask's own
+    probability into the chance that the causal mode chooses its token: sigmoid(scale * logit(p) + shift) (Platt 1999).
+    gains: by depth, the chance that the causal mode keeps all masks up to it: what a mask there is expected to save.
+    """
+
+    scale: tuple[float, ...] = (1.0,)
+    shift: tuple[float, ...] = (0.0,)
+    gains: tuple[float, ...] = (0.4, 0.15)
+
+    def __post_init__(self) -> None:
+        if not self.scale or len(self.scale) != len(self.shift) or not self.gains:
+            raise ValueError("mask confidence needs as many scales as shifts, at least one, and at least one gain")
+        if not all(math.isfinite(value) for value in (*self.scale, *self.shift, *self.gains)):
+            raise ValueError("mask confidence holds a number that is not finite")
+
+    def kept(self, depth: int, probability: float) -> float:
+        """The chance that a mask's token is kept. A probability that is no number has none."""
+        if not 0.0 < probability <= 1.0:
+            return 0.0
+        place = min(depth, len(self.scale) - 1)
+        logit = math.log(probability) - math.log1p(-min(probability, 1 - 1e-6))
+        return _sigmoid(self.scale[place] * logit + self.shift[place])
+
+
+# Kept tokens by how many tokens before the place agree, measured on infilling rows and held-out gaps (n-grams of two
+# and more): a longer agreement is a better witness. The last entry stands for all longer ones.
+NGRAM_KEPT = (0.0, 0.0, 0.35, 0.45, 0.55, 0.62, 0.68, 0.74, 0.8)
+WARM_KEPT = 0.88
+
+
+@dataclass(slots=True)
+class Experience:
+    """What one source's drafts were worth in this request: recent tokens kept and tokens refused."""
+
+    kept: float = 0.0
+    refused: float = 0.0
+
+    def record(self, kept: int, refused: bool) -> None:
+        """Count a checked draft: its leading `kept` tokens, and whether the one behind them was wrong."""
+        self.kept = self.kept * _FORGETTING + kept
+        self.refused = self.refused * _FORGETTING + refused
+
+    def chance(self, learned: float) -> float:
+        """The learned chance, moved by the experience."""
+        checks = self.kept + self.refused
+        return min(_MOST, (_PRIOR_CHECKS * learned + self.kept) / (_PRIOR_CHECKS + checks))
+
+
+def ngram_chance(agreement: int, kept: Sequence[float] = NGRAM_KEPT) -> float:
+    """The learned chance of a token that followed `agreement` equal tokens elsewhere in the text."""
+    return kept[min(agreement, len(kept) - 1)]
+
+
+def both(first: float, second: float) -> float:
+    """The chance of a token that two sources name, taken as independent witnesses."""
+    return min(_MOST, 1 - (1 - first) * (1 - second))
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, value))))
