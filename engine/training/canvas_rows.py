@@ -106,7 +106,9 @@ def build_canvas_rows(pending: int, middle: Sequence[int], end: int, blocks: Seq
             place = block.anchor + step
             ids.append(MASK if masked else known[place])
             offsets.append(place)
-            labels.append(targets[place] if masked else NO_LABEL)
+            # A row predicts the next place: where that shows its text, the answer stands in the block.
+            shown = step < len(block.masked) and not block.masked[step]
+            labels.append(NO_LABEL if shown else targets[place])
             teachers.append(place)
             depths.append(step if block.all_masked else 0)
     return CanvasRows(

@@ -23,8 +23,8 @@ _KINDS = ("parameters", "average", "first", "second")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a run is. step: optimiser steps; gap: gaps seen; seconds: the trainer's time on the clock over all
-    resumptions, with evaluations and without loading."""
+    """How far a run is. step: optimiser steps; gap: gaps seen; seconds: processor time of all cores over all
+    resumptions, with evaluations and without loading; a pause does not count."""
 
     step: int
     gap: int

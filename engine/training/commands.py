@@ -75,12 +75,18 @@ def main() -> None:
 @main.command()
 @_computing_options
 @_run_option
-@click.option("--hours", type=float, required=True, help="Train until the run's total is this many hours.")
+@click.option(
+    "--hours",
+    type=float,
+    required=True,
+    help="Train until the run has used this many hours of processor time, all cores together.",
+)
 @click.option("--initial", type=_FILE, help="A new run starts from this adapter.  [default: terms that change nothing]")
 @click.option("--rank", type=click.IntRange(1), default=32, show_default=True, help="Rank of such terms.")
 @click.option("--settings", type=_FILE, help="JSON as in a run's settings.json.  [default: the run's own]")
 @click.option("--set", "changes", multiple=True, metavar="NAME=JSON", help="Change one, e.g. weights.masks=0.5")
 @click.option("--held-out", type=click.IntRange(1), default=96, show_default=True, help="Gaps scored each time.")
+@click.option("--workers", type=click.IntRange(0), default=0, help="Gaps computed at once; 0: one per core on a CPU.")
 @click.option("--report-s", type=float, default=60.0, show_default=True, help="Seconds between loss reports.")
 @click.option("--held-out-s", type=float, default=1200.0, show_default=True, help="Seconds between evaluations.")
 @click.option("--checkpoint-s", type=float, default=600.0, show_default=True, help="Seconds between checkpoints.")
@@ -97,6 +103,7 @@ def train(
     settings: Path | None,
     changes: tuple[str, ...],
     held_out: int,
+    workers: int,
     report_s: float,
     held_out_s: float,
     checkpoint_s: float,
@@ -113,13 +120,13 @@ def train(
     with _faults_said(), claimed(folder):
         chosen = read_settings(settings or settings_of(folder), _pairs(changes))
         lab = _laboratory(shards, model_file, precision, device, threads)
-        run = lab.run(folder, chosen, held_out, initial=initial, rank=rank)
+        run = lab.run(folder, chosen, held_out, initial=initial, rank=rank, workers=workers or _cores(device))
         done = run.standing
         with stop_requests() as stopped:
-            click.echo(f"{run.count():,} numbers, {done.seconds / 3600:.2f} hours and {done.step} steps done")
+            click.echo(f"{run.count():,} numbers, {done.seconds / 3600:.2f} core hours and {done.step} steps done")
             intervals = Intervals(report_s, held_out_s, checkpoint_s)
             run.train(lambda standing: standing.seconds >= hours * 3600, intervals, stopped)
-        click.echo(f"{run.standing.seconds / 3600:.2f} hours and {run.standing.step} steps saved")
+        click.echo(f"{run.standing.seconds / 3600:.2f} core hours and {run.standing.step} steps saved")
 
 
 @main.command()
@@ -200,6 +207,11 @@ def _default_model() -> Path:
     from engine.store.model_store import Store
 
     return Store.of_user(os.environ).path(DEFAULT_MODEL)
+
+
+def _cores(device: str) -> int:
+    """A GPU computes one gap at a time, a CPU as many as it has cores."""
+    return (os.cpu_count() or 1) if device == "cpu" else 1
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:

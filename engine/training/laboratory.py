@@ -122,9 +122,10 @@ class Laboratory:
         return self._terms(read_latest(folder / CHECKPOINT, self.base_sha256).average)
 
     def run(
-        self, folder: Path, settings: RunSettings, held_out: int, *, initial: Path | None, rank: int
+        self, folder: Path, settings: RunSettings, held_out: int, *, initial: Path | None, rank: int, workers: int = 1
     ) -> TrainingRun:
-        """The run in `folder`, which the caller holds, new or resumed; `held_out` gaps are scored each time.
+        """The run in `folder`, which the caller holds, new or resumed; `held_out` gaps are scored each time,
+        `workers` trained on at once.
 
         A new one starts from the adapter file `initial`, or from terms of `rank` that change nothing. Raises
         ValueError when the folder holds another run, and what the other methods raise.
@@ -147,7 +148,18 @@ class Laboratory:
         scored = self.held_out(held_out)
         head = self.head(settings.frequent)
         keep_settings(folder, settings)
-        return TrainingRun(folder, self.model, self.base_sha256, terms, gaps, scored, head, settings, reached=reached)
+        return TrainingRun(
+            folder,
+            self.model,
+            self.base_sha256,
+            terms,
+            gaps,
+            scored,
+            head,
+            settings,
+            reached=reached,
+            workers=workers,
+        )
 
     @cached_property
     def _file(self) -> GgufFile:

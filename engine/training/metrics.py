@@ -71,7 +71,7 @@ def plot(metrics: Path, image: Path) -> None:
     for axes, (label, names) in zip(figure.subplots(1, len(_PANELS)), _PANELS, strict=True):
         for name in names:
             axes.plot(hours, [report.get(name) for report in reports], marker=".", label=name)
-        axes.set_xlabel("hours trained")
+        axes.set_xlabel("core hours trained")
         axes.set_ylabel(label)
         axes.legend(fontsize=8)
         axes.grid(alpha=0.3)

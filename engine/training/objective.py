@@ -100,13 +100,16 @@ def gap_loss(logits: torch.Tensor, columns: torch.Tensor, rows: CanvasRows, weig
     causal = picked[: rows.causal]
     weighed = causal.sum() + (weights.end - 1) * causal[-1]
     mask_rows = (columns[rows.causal :] >= 0).nonzero()[:, 0] + rows.causal
-    share = _mask_weights(rows.depths.to(logits.device)[mask_rows], weights)
+    depths = rows.depths.to(logits.device)[mask_rows]
+    share = _mask_weights(depths, weights)
     if not bool((share > 0).any()):
         total = weighed / weights.per_tokens
         return GapLoss(total, float(causal.detach().sum()), rows.causal, 0.0, 0.0)
     teacher = log_p[rows.teachers.to(logits.device)[mask_rows]].detach().exp()
     soft = -(teacher * log_p[mask_rows]).sum(-1)
-    mixed = (1 - weights.distilled) * picked[mask_rows] + weights.distilled * soft
+    # The causal rows have not seen what a block reveals and are no teachers of it.
+    follows = torch.where(depths > 0, weights.distilled, 0.0)
+    mixed = (1 - follows) * picked[mask_rows] + follows * soft
     # Masks are more numerous than the gap's tokens; their weights are brought to the causal rows' number.
     masks = (mixed * share).sum() / share.sum() * rows.causal
     total = (weighed + weights.masks * masks) / weights.per_tokens

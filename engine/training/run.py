@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import torch
 
@@ -24,6 +24,7 @@ from engine.training.objective import GapLoss, ReducedHead, gap_loss
 from engine.training.optimiser import DivergedError, Optimiser, require_same_sizes
 from engine.training.run_folder import CHECKPOINT, METRICS
 from engine.training.run_settings import RunSettings
+from engine.training.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,13 @@ class TrainingRun:
         settings: RunSettings,
         *,
         reached: Checkpoint | None = None,
+        workers: int = 1,
         clock: Callable[[], float] = perf_counter,
+        spent: Callable[[], float] = process_time,
     ) -> None:
         """terms: where a new run starts, and changed by it; `reached` takes their place in a resumed one.
 
-        Raises ValueError when `reached` is of other terms.
+        workers: gaps computed at once, each on one thread. Raises ValueError when `reached` is of other terms.
         """
         self._folder = folder
         self._model = model
@@ -64,6 +67,8 @@ class TrainingRun:
         self._head = head
         self._settings = settings
         self._clock = clock
+        self._spent = spent
+        self._workers = Workers(workers)
         self._terms = terms
         self._optimiser = Optimiser(terms.parameters, settings.optimiser)
         self.standing = Standing(0, 0, 0.0)
@@ -78,9 +83,8 @@ class TrainingRun:
         stopped: asked between two steps; then only the checkpoint is written. Raises DivergedError, with the folder's
         checkpoint as it was last written; OSError.
         """
-        resumed = self._clock()
-        before = self.standing.seconds
-        due = _Due(resumed, intervals)
+        before = self.standing.seconds - self._spent()
+        due = _Due(self._clock(), intervals)
         window: list[GapLoss] = []
         if self.standing.step == 0:
             self.evaluate()
@@ -89,7 +93,7 @@ class TrainingRun:
             window += losses
             now = self._clock()
             gap = self.standing.gap + self._settings.gaps_per_step
-            self.standing = Standing(self._optimiser.step_number, gap, before + now - resumed)
+            self.standing = Standing(self._optimiser.step_number, gap, before + self._spent())
             if due.passed("report", now):
                 append_line(self._folder / METRICS, "train", self._stamp() | _averages(window) | {"norm": norm})
                 window = []
@@ -133,7 +137,8 @@ class TrainingRun:
         """The losses of a step's gaps and the norm of its gradient."""
         try:
             first = self.standing.gap
-            losses = [self._accumulate(number) for number in range(first, first + self._settings.gaps_per_step)]
+            gaps = [self._gaps[first + place] for place in range(self._settings.gaps_per_step)]
+            losses = self._workers.sum_gradients(gaps, self._terms.parameters, self._loss)
             return losses, self._optimiser.step()
         except DivergedError as fault:
             raise DivergedError(
@@ -141,17 +146,15 @@ class TrainingRun:
                 " export of it with a smaller optimiser.learning_rate"
             ) from fault
 
-    def _accumulate(self, number: int) -> GapLoss:
-        """Add one gap's gradients; the loss is a mean over the step's gaps."""
-        gap = self._gaps[number]
+    def _loss(self, gap: TrainingGap) -> tuple[torch.Tensor, GapLoss]:
+        """One gap's share of the step's loss, which is a mean over its gaps, and the loss itself."""
         at = self._model.embedding.device
         hidden = run_gap(self._model, self._terms, rows_of(gap, at), encode_context(self._model, gap.context))
         logits, columns = self._head(hidden, gap.rows.labels.to(at))
         loss = gap_loss(logits, columns, gap.rows, self._settings.weights)
         if not math.isfinite(float(loss.total.detach())):
-            raise DivergedError(f"the loss of gap {number} is not finite ({float(loss.total.detach())})")
-        torch.autograd.backward(loss.total / self._settings.gaps_per_step)
-        return loss.detached()
+            raise DivergedError(f"the loss of a {gap.kind} gap is not finite ({float(loss.total.detach())})")
+        return loss.total / self._settings.gaps_per_step, loss.detached()
 
     def _stamp(self) -> dict[str, float]:
         return asdict(self.standing)

@@ -46,7 +46,7 @@ def test_a_whole_pass_from_shards_to_an_adapter_the_engine_loads(world: Path) ->
     run, adapter = world / "run", world / "patch.safetensors"
     model = ("--model-file", world / "model.gguf")
     computing = (*model, "--shards", world / "shards", "--threads", "1")
-    assert "0.00 hours and 0 steps done" in said(*training_words(world, 0.2 / 3600))
+    assert "0.00 core hours and 0 steps done" in said(*training_words(world, 0.2 / 3600))
     # Going on needs no settings: the run has its own.
     again = said("train", *computing, "--run", run, "--held-out", "3", "--hours", "0.0001")
     assert "0 steps done" not in again

@@ -67,7 +67,7 @@ def test_near_masks_weigh_more_and_masks_weigh_as_much_as_the_text() -> None:
     rows = rows_of(FULL, REVEALED)
     logits = logits_for(rows)
     each = cross_entropies(logits, rows)
-    shares = torch.tensor([math.exp(-depth / 2) for depth in range(4)] + [0.5, 0, 0.5])
+    shares = torch.tensor([math.exp(-depth / 2) for depth in range(4)] + [0, 0.5, 0.5])
     masks = float((each[6:] * shares).sum() / shares.sum())
     loss = loss_of(logits, rows, replace(PLAIN, masks=0.25))
     assert total(loss) == pytest.approx(float(each[:6].sum()) + 0.25 * 6 * masks, rel=1e-5)
@@ -86,6 +86,13 @@ def test_wholly_distilled_masks_follow_the_text_rows_and_do_not_pull_at_them() -
     at_rest = gradient(agreeing.requires_grad_(), rows, weights)
     assert at_rest[6:].abs().max() < 1e-5
     assert pulled[6:].abs().max() > 1e-2
+
+
+def test_rows_of_blocks_that_reveal_text_follow_the_text_alone() -> None:
+    rows = rows_of(REVEALED)
+    logits = logits_for(rows)
+    taught, untaught = (total(loss_of(logits, rows, replace(PLAIN, distilled=share))) for share in (1, 0))
+    assert taught == untaught
 
 
 def test_undistilled_masks_follow_the_true_text() -> None:
