@@ -177,21 +177,40 @@ def plot(folder: Path, out: Path) -> None:
 
 
 @main.command()
-@_model_file_option
+@_computing_options
 @_run_option
+@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Held-out gaps that are scored.")
+@click.option("--frequent", type=click.IntRange(1), default=24576, show_default=True, help="Ids in the output layer.")
 @click.option("--out", type=_FILE, required=True, help="The adapter file; its digest goes beside it.")
-def export(model_file: Path | None, folder: Path, out: Path) -> None:
-    """Write a run's averaged terms as an adapter file (fp16) with its digest."""
-    from engine.models.digest import sha256_of_file
-    from engine.training.checkpoint import read_latest
+def export(
+    shards: Path,
+    model_file: Path | None,
+    precision: str | None,
+    device: str,
+    threads: int,
+    folder: Path,
+    limit: int,
+    frequent: int,
+    out: Path,
+) -> None:
+    """Write a run's averaged terms as an adapter file (fp16) with its digest.
+
+    What the masks' probabilities are worth is measured on held-out gaps and stored in it.
+    """
+    from engine.models.adapter import CONFIDENCE
+    from engine.training.confidence_fit import fit_confidence
     from engine.training.export import export_terms
-    from engine.training.run_folder import CHECKPOINT
+    from engine.training.held_out import score_gap
 
     with _faults_said():
-        base = sha256_of_file(model_file or _default_model())
-        reached = read_latest(folder / CHECKPOINT, base)
+        lab = _laboratory(shards, model_file, precision, device, threads)
+        reached = lab.checkpoint(folder)
+        head, terms = lab.head(frequent), lab.averaged(folder)
+        scores = [score_gap(lab.model, terms, head, gap) for gap in lab.held_out(limit)]
+        confidence = fit_confidence([mask for score in scores for mask in score.masks])
         described = {name: str(value) for name, value in asdict(reached.standing).items()}
-        digest = export_terms(out, reached.average, described | {"base_sha256": base})
+        described |= {"base_sha256": lab.base_sha256, CONFIDENCE: json.dumps(asdict(confidence))}
+        digest = export_terms(out, reached.average, described)
         click.echo(f"{out} {out.stat().st_size:,} bytes sha256 {digest}")
 
 

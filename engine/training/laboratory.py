@@ -20,7 +20,7 @@ from engine.models.digest import sha256_of_file
 from engine.models.gguf_file import GgufFile
 from engine.training.batches import ContextChoice, GapSequence, PromptOrder, TrainingGap, training_gap
 from engine.training.canvas_rows import BlockChoice
-from engine.training.checkpoint import present_path, read_latest
+from engine.training.checkpoint import Checkpoint, present_path, read_latest
 from engine.training.differentiable import FrozenModel, load_frozen
 from engine.training.frequency import frequent_ids, require_known
 from engine.training.low_rank import LowRankTerms, fresh_parameters
@@ -117,9 +117,13 @@ class Laboratory:
         """The terms of an adapter file, checked by digest. Raises EngineError(model_missing, model_corrupt)."""
         return self._terms(load_adapter(path, self.model.shape, self.base_sha256).tensors)
 
+    def checkpoint(self, folder: Path) -> Checkpoint:
+        """A run's last whole checkpoint. Raises ValueError when there is none of this model."""
+        return read_latest(folder / CHECKPOINT, self.base_sha256)
+
     def averaged(self, folder: Path) -> LowRankTerms:
         """The averaged terms of a run's checkpoint. Raises ValueError when there is none of this model."""
-        return self._terms(read_latest(folder / CHECKPOINT, self.base_sha256).average)
+        return self._terms(self.checkpoint(folder).average)
 
     def run(
         self, folder: Path, settings: RunSettings, held_out: int, *, initial: Path | None, rank: int, workers: int = 1

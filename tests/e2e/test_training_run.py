@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from safetensors import safe_open
 
+from engine.models.adapter import CONFIDENCE
 from engine.models.digest import sha256_of_file
 from engine.training.checkpoint import read_checkpoint
 from engine.training.commands import main
@@ -44,8 +46,7 @@ def training_words(world: Path, hours: float) -> list[str]:
 
 def test_a_whole_pass_from_shards_to_an_adapter_the_engine_loads(world: Path) -> None:
     run, adapter = world / "run", world / "patch.safetensors"
-    model = ("--model-file", world / "model.gguf")
-    computing = (*model, "--shards", world / "shards", "--threads", "1")
+    computing = ("--model-file", world / "model.gguf", "--shards", world / "shards", "--threads", "1")
     assert "0.00 core hours and 0 steps done" in said(*training_words(world, 0.2 / 3600))
     # Going on needs no settings: the run has its own.
     again = said("train", *computing, "--run", run, "--held-out", "3", "--hours", "0.0001")
@@ -60,7 +61,7 @@ def test_a_whole_pass_from_shards_to_an_adapter_the_engine_loads(world: Path) ->
     last = next(report for report in reversed(reports) if report["kind"] == "held_out")
     assert scored["nll"] == pytest.approx(last["nll"], abs=1e-4)
 
-    assert "bytes sha256" in said("export", *model, "--run", run, "--out", adapter)
+    assert "bytes sha256" in said("export", *computing, "--run", run, "--frequent", "200", "--out", adapter)
     exported = ("evaluate", *computing, "--adapter", adapter, "--frequent", "200", "--limit", "3")
     # The same terms in half precision.
     assert json.loads(said(*exported))["nll"] == pytest.approx(scored["nll"], abs=0.02)
@@ -69,6 +70,8 @@ def test_a_whole_pass_from_shards_to_an_adapter_the_engine_loads(world: Path) ->
     assert "nll_prefix_first" not in in_order
     denoiser = load(world / "model.gguf", adapter=adapter, precision="fp32")
     assert logits(denoiser, adapted=True).isfinite().all()
+    with safe_open(adapter, framework="pt") as stored:
+        assert CONFIDENCE in stored.metadata()
 
     said("plot", "--run", run, "--out", world / "curves.png")
     assert (world / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -115,7 +115,9 @@ def test_a_run_of_another_model_or_other_settings_is_refused(
     for result in (
         train(other, shards, folder),
         call("evaluate", "--model-file", other, "--shards", shards, "--run", folder, "--frequent", "200"),
-        call("export", "--model-file", other, "--run", folder, "--out", tmp_path / "out.safetensors"),
+        call(
+            "export", "--model-file", other, "--shards", shards, "--run", folder, "--out", tmp_path / "out.safetensors"
+        ),
     ):
         assert result.exit_code == 1
         assert "belongs to another model file" in result.output
@@ -132,10 +134,11 @@ def test_what_is_scored_is_either_a_run_or_an_adapter(tiny: Path, shards: Path, 
     assert "holds no checkpoint" in call(*words, "--run", tmp_path).output
 
 
-def test_nothing_is_plotted_or_exported_of_no_run(tiny: Path, tmp_path: Path) -> None:
+def test_nothing_is_plotted_or_exported_of_no_run(tiny: Path, shards: Path, tmp_path: Path) -> None:
     plotted = call("plot", "--run", tmp_path, "--out", tmp_path / "a.png")
     assert (plotted.exit_code, "metrics.jsonl" in plotted.output) == (1, True)
-    exported = call("export", "--model-file", tiny, "--run", tmp_path, "--out", tmp_path / "a.safetensors")
+    words = ("--model-file", tiny, "--shards", shards, "--run", tmp_path)
+    exported = call("export", *words, "--out", tmp_path / "a.safetensors")
     assert (exported.exit_code, "holds no checkpoint" in exported.output) == (1, True)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.models.adapter import load_adapter
+from engine.diffusion.confidence import MaskConfidence
+from engine.models.adapter import CONFIDENCE, load_adapter
 from engine.models.digest import sha256_of_file
 from engine.protocol.errors import EngineError
 from engine.training.export import MOST_BYTES, export_terms
@@ -43,6 +44,27 @@ def test_an_export_belongs_to_its_model(tiny: Path, tmp_path: Path) -> None:
     export_terms(out, random_terms(model).parameters, {"base_sha256": "0" * 64})
     with pytest.raises(EngineError, match="made for another model file"):
         load_adapter(out, model.shape, sha256_of_file(tiny))
+
+
+def test_what_masks_are_worth_travels_with_the_adapter(tiny: Path, tmp_path: Path) -> None:
+    model, out, base = frozen_model(tiny), tmp_path / "patch.safetensors", sha256_of_file(tiny)
+    terms = random_terms(model).parameters
+    export_terms(out, terms, {"base_sha256": base})
+    assert load_adapter(out, model.shape, base).confidence == MaskConfidence()
+    stored = '{"scale": [0.9, 0.8], "shift": [0.1, -0.2], "gains": [0.6, 0.3]}'
+    export_terms(out, terms, {"base_sha256": base, CONFIDENCE: stored})
+    expected = MaskConfidence((0.9, 0.8), (0.1, -0.2), (0.6, 0.3))
+    assert load(tiny, adapter=out, precision="fp32").facts.confidence == expected
+
+
+@pytest.mark.parametrize(
+    "stored", ["{", "[]", '{"scale": [1, 1]}', '{"gains": ["x"]}', '{"worth": [1]}', '{"gains": []}']
+)
+def test_an_unreadable_worth_is_a_damaged_adapter(tiny: Path, tmp_path: Path, stored: str) -> None:
+    model, out, base = frozen_model(tiny), tmp_path / "patch.safetensors", sha256_of_file(tiny)
+    export_terms(out, random_terms(model).parameters, {"base_sha256": base, CONFIDENCE: stored})
+    with pytest.raises(EngineError, match="damaged"):
+        load_adapter(out, model.shape, base)
 
 
 def test_what_no_package_should_carry_is_refused(tmp_path: Path) -> None:

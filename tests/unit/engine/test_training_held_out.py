@@ -10,7 +10,7 @@ import torch
 from engine.training.batches import TrainingGap
 from engine.training.canvas_rows import Block, build_canvas_rows
 from engine.training.differentiable import encode_context, run_gap
-from engine.training.held_out import GapScore, rows_of, score_gap, summarise
+from engine.training.held_out import GapScore, MaskScore, gains, rows_of, score_gap, summarise
 from engine.training.objective import ReducedHead
 from tests.fakes.tiny_training import frozen_model, random_terms, reduced_head
 
@@ -56,14 +56,23 @@ def test_masks_agree_up_to_the_first_that_does_not(tiny: Path) -> None:
     choices = [0 if row in wrong else choice for row, choice in enumerate(agreeing)]
     head: ReducedHead = _Choosing(choices)  # type: ignore[assignment]
     score = score_gap(model, random_terms(model), head, gap(BLOCKS))
-    assert score.runs == (2, 0)
-    assert score.depths == ((1, True), (2, True), (3, False), (4, True), (1, False), (2, True), (3, True))
+    assert [(mask.depth, mask.agrees, mask.reached) for mask in score.masks] == [
+        (1, True, True),
+        (2, True, True),
+        (3, False, True),
+        (4, True, False),
+        (1, False, True),
+        (2, True, False),
+        (3, True, False),
+    ]
+    assert gains(score.masks, 5) == (0.5, 0.5, 0, 0, 0)
 
 
 def test_averages_are_over_tokens_gaps_and_blocks() -> None:
+    masks = (MaskScore(1, True, True, 0.9), MaskScore(2, True, True, 0.8), MaskScore(1, False, True, 0.3))
     scores = [
-        GapScore("span", "prefix_first", 3.0, (True, True, False), False, (2, 0), ((1, True), (2, True), (1, False))),
-        GapScore("empty", "suffix_first", 1.0, (True,), True, (), ()),
+        GapScore("span", "prefix_first", 3.0, (True, True, False), False, masks),
+        GapScore("empty", "suffix_first", 1.0, (True,), True, ()),
     ]
     assert summarise(scores) == {
         "nll": 1.0,
