@@ -8,8 +8,7 @@ from uuid import uuid4
 from lsprotocol import types
 
 from engine.protocol.messages import Done, Fill, Rewrite
-from lsp_server import context, edits, ghost_text, rewrite_text, syntax
-from lsp_server.context import Window
+from lsp_server import edits, ghost_text, rewrite_text, syntax
 from lsp_server.document import Document, for_model
 from lsp_server.drafts import draft_feed
 from lsp_server.errors import NoAnswer, content_modified
@@ -20,6 +19,7 @@ from lsp_server.ranges import range_of, workspace_edit
 from lsp_server.rewrite import gap_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import inserted_text
+from lsp_server.surroundings import window_of
 
 UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
 TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
@@ -83,19 +83,9 @@ async def revise(session: Session, job: Job, snapshot: Snapshot, selection: Sele
     return workspace_edit(snapshot, replacements)
 
 
-def _window(snapshot: Snapshot, selection: Selection) -> Window:
-    settings = snapshot.settings
-    return context.window(
-        snapshot.document.text,
-        selection.start,
-        selection.end,
-        prefix_chars=settings.prefix_chars,
-        suffix_chars=settings.suffix_chars,
-    )
-
-
 def _request(snapshot: Snapshot, selection: Selection, *, wants_drafts: bool) -> Fill | Rewrite:
-    settings, window = snapshot.settings, _window(snapshot, selection)
+    settings = snapshot.settings
+    window = window_of(snapshot, snapshot.document, selection.start, selection.end)
     before, after = window.prefix, window.suffix
     selected = for_model(snapshot.document.text[selection.start : selection.end])
     job_id, language = uuid4().hex, snapshot.document.language

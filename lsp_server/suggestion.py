@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from engine.protocol.messages import Fill
-from lsp_server import context, syntax
+from lsp_server import syntax
 from lsp_server.document import Document, for_model
 from lsp_server.drafts import draft_feed
 from lsp_server.errors import NoAnswer
@@ -16,6 +16,7 @@ from lsp_server.privacy import typing_refusal
 from lsp_server.question import ask
 from lsp_server.ranges import range_of
 from lsp_server.session import Session, Snapshot
+from lsp_server.surroundings import window_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,7 @@ async def suggest(
 
 
 def _fill(snapshot: Snapshot, gap: Gap, *, wants_drafts: bool) -> Fill:
-    settings = snapshot.settings
-    window = context.window(
-        gap.document.text,
-        gap.offset,
-        gap.offset,
-        prefix_chars=settings.prefix_chars,
-        suffix_chars=settings.suffix_chars,
-    )
+    window = window_of(snapshot, gap.document, gap.offset, gap.offset)
     return Fill(
         id=uuid4().hex,
         language=snapshot.document.language,
