@@ -7,7 +7,7 @@ gap; whether a draft is right is decided by the verifying pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.diffusion.confidence import WARM_KEPT, Experience, MaskConfidence, both, ngram_chance
 from engine.diffusion.config import SamplingConfig
@@ -113,5 +113,6 @@ def _best(candidates: Iterator[Candidate]) -> Candidate | None:
         if other is None:
             by_token[candidate.token] = candidate
         else:
-            by_token[candidate.token] = Candidate(other.token, other.source, both(other.chance, candidate.chance))
+            surer = max(other, candidate, key=lambda named: named.chance)
+            by_token[candidate.token] = replace(surer, chance=both(other.chance, candidate.chance))
     return max(by_token.values(), key=lambda candidate: candidate.chance, default=None)

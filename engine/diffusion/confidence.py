@@ -43,10 +43,11 @@ class MaskConfidence:
         return _sigmoid(self.scale[place] * logit + self.shift[place])
 
 
-# Kept tokens by how many tokens before the place agree, measured on infilling rows and held-out gaps (n-grams of two
-# and more): a longer agreement is a better witness. The last entry stands for all longer ones.
-NGRAM_KEPT = (0.0, 0.0, 0.35, 0.45, 0.55, 0.62, 0.68, 0.74, 0.8)
-WARM_KEPT = 0.88
+# How often the look-up names the true token, by how many tokens before the place agree: counted over the 9,231 places
+# of 1,000 held-out gaps where it names one. The last entry stands for all longer agreements.
+NGRAM_KEPT = (0.0, 0.26, 0.38, 0.47, 0.61, 0.67, 0.69, 0.69, 0.7, 0.75, 0.75, 0.8)
+# Of the present text, before a request has experience of its own: such that half of `SamplingConfig.width` is offered.
+WARM_KEPT = 0.86
 
 
 @dataclass(slots=True)

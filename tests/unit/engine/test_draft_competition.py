@@ -46,7 +46,7 @@ def test_the_likeliest_source_wins_each_place() -> None:
 
 
 def test_repeats_go_on_behind_what_a_mask_drafted() -> None:
-    draft = competition(searched=(5, 6, 7, 8, 5)).draft((), Leftover((6,), (0.95,)), 8)
+    draft = competition(searched=(5, 6, 7, 8, 5), ngram_min=2).draft((), Leftover((6,), (0.95,)), 8)
     assert tokens(draft)[:3] == [6, 7, 8]
     assert sources(draft)[:2] == ["masks", "ngram"]
 
@@ -99,7 +99,7 @@ def test_being_refused_makes_a_source_shorter_and_being_kept_longer() -> None:
 
 
 def test_offers_and_keeps_are_counted_by_source() -> None:
-    source = competition(searched=(5, 6, 7, 8, 5))
+    source = competition(searched=(5, 6, 7, 8, 5), ngram_min=2)
     draft = source.draft((), Leftover((6,), (0.95,)), 2)
     source.record(draft, 1)
     assert source.counts == {"masks": (1, 1), "ngram": (1, 0)}
