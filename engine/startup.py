@@ -12,13 +12,13 @@ import torch
 from engine.calibration import forward_costs
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.models.adapter import require_digest
 from engine.models.base import Denoiser
-from engine.models.loading import adapter_path, load_denoiser
+from engine.models.loading import load_denoiser, packaged_weights
 from engine.protocol.errors import EngineError
 from engine.store import Entry, Store
 
 WINDOW_TOKENS = 4096
-PATCHED_MODEL = "qwen2.5-coder-0.5b"
 Progress = Callable[[str, float], None]
 
 
@@ -85,5 +85,9 @@ def _precision(config: EngineConfig) -> str:
 
 
 def _adapter(config: EngineConfig, entry: Entry) -> Path | None:
-    """The shipped patch belongs to one model only; its digest of the model is checked again on loading."""
-    return adapter_path() if config.adapter and entry.name == PATCHED_MODEL else None
+    """The patch that ships for this model, if any; that both files are those it names is checked on loading."""
+    if not config.adapter or entry.adapter is None or entry.adapter.sha256 is None:
+        return None
+    path = packaged_weights() / entry.adapter.name
+    require_digest(path, entry.adapter.sha256)
+    return path

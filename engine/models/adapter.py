@@ -85,6 +85,15 @@ def load_adapter(path: Path, shape: Qwen2Shape, base_digest: str) -> Adapter:
         raise _corrupt(path, f"tensor {fault} is missing") from fault
 
 
+def require_digest(path: Path, sha256: str) -> None:
+    """Raise EngineError(model_corrupt) unless the adapter's digest file names `sha256`, (model_missing) without one.
+
+    That the adapter has that digest is checked when it is loaded.
+    """
+    if _recorded_digest(path) != sha256:
+        raise _corrupt(path, "it is not the one the registry names")
+
+
 def block_diagonal(patches: Sequence[LowRank]) -> LowRank:
     """The float32 patch of matrices stacked by rows, from their own: ranks add up, `up` is block-diagonal."""
     down = torch.cat([patch.down.float() for patch in patches])
@@ -125,17 +134,22 @@ def _confidence(path: Path, metadata: Mapping[str, str]) -> MaskConfidence:
 
 
 def _verified_digest(path: Path) -> str:
-    expected_at = path.with_name(path.name + ".sha256")
-    if not path.is_file() or not expected_at.is_file():
-        missing = expected_at if path.is_file() else path
+    expected = _recorded_digest(path)
+    digest = sha256_of_file(path)
+    if expected != digest:
+        raise _corrupt(path, f"its sha256 is {digest}, which {path.name}.sha256 does not confirm")
+    return digest
+
+
+def _recorded_digest(path: Path) -> str:
+    recorded_at = path.with_name(path.name + ".sha256")
+    if not path.is_file() or not recorded_at.is_file():
+        missing = recorded_at if path.is_file() else path
         raise EngineError(
             "model_missing", f"the adapter's file {missing} does not exist", "reinstall, or run without an adapter"
         )
-    digest = sha256_of_file(path)
-    expected = expected_at.read_text(encoding="ascii", errors="replace").split()
-    if not expected or expected[0] != digest:
-        raise _corrupt(path, f"its sha256 is {digest}, which {expected_at.name} does not confirm")
-    return digest
+    words = recorded_at.read_text(encoding="ascii", errors="replace").split()
+    return words[0] if words else ""
 
 
 def _corrupt(path: Path, fault: str) -> EngineError:

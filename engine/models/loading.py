@@ -61,10 +61,14 @@ _DAMAGE = (SafetensorError, KeyError, OSError, ValueError)
 Progress = Callable[[str, float], None]
 
 
-def adapter_path() -> Path | None:
-    """The adapter shipped with the engine, for the default model; None if this installation lacks it."""
-    path = Path(__file__).parent.parent / "weights" / PACKAGED_ADAPTER
-    return path if path.is_file() else None
+def packaged_weights() -> Path:
+    """The folder of the adapters that ship with the engine; the registry names them."""
+    return Path(__file__).parent.parent / "weights"
+
+
+def adapter_path() -> Path:
+    """The adapter shipped for the default model."""
+    return packaged_weights() / PACKAGED_ADAPTER
 
 
 def load_denoiser(

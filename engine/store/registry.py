@@ -62,6 +62,7 @@ class Entry:
 
     `context_tokens` is None where not known. `location` is the file or folder of a model that a person added in
     place, None for models the store fetches itself. `loadable` says whether this version has the family for it.
+    `adapter` is the patch that ships with Lacuna for this model, None where there is none.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Entry:
     sources: tuple[SourceSpec, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=lambda: MappingProxyType({}))
     location: Path | None = None
+    adapter: ModelFile | None = None
 
     @property
     def size(self) -> int | None:
@@ -137,7 +139,7 @@ def check_name(name: str) -> str:
 
 _ENTRY_KEYS = {
     *("family", "description", "licence", "repository", "context_tokens", "loadable"),
-    *("settings", "files", "sources", "location"),
+    *("settings", "files", "sources", "location", "adapter"),
 }
 
 
@@ -160,6 +162,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> Entry:
         sources=tuple(_source(item, where) for item in body.get("sources", [])),
         settings=MappingProxyType(dict(body.get("settings", {}))),
         location=Path(str(body["location"])) if "location" in body else None,
+        adapter=_adapter(body["adapter"], where) if "adapter" in body else None,
     )
 
 
@@ -172,6 +175,13 @@ def _file(item: Mapping[str, Any], where: str) -> ModelFile:
     if digest is not None and not _DIGEST.fullmatch(str(digest)):
         raise ValueError(f"the sha256 of {name!r} of {where} is not 64 lower-case hex digits")
     return ModelFile(name, _count(item, "size", where), digest)
+
+
+def _adapter(item: Mapping[str, Any], where: str) -> ModelFile:
+    adapter = _file(item, where)
+    if adapter.sha256 is None:
+        raise ValueError(f"the adapter of {where} lacks 'sha256'")
+    return adapter
 
 
 def _source(item: Mapping[str, Any], where: str) -> SourceSpec:

@@ -81,6 +81,8 @@ def test_a_good_registry_is_read() -> None:
         (GOOD.replace('repository = "a/b"', 'repository = "a/b", mirror = "c"'), "unknown key 'mirror'"),
         (GOOD.replace('kind = "hub", repository = "a/b"', 'kind = "wheels", packages = ["a"]'), "as many members"),
         (GOOD[: GOOD.index("files =")], "has no files"),
+        (GOOD + 'adapter = { name = "one.safetensors" }', "adapter of model 'one' lacks 'sha256'"),
+        (GOOD + 'adapter = { name = "../one.safetensors" }', "outside its folder"),
         ("extra = 1", "unknown key 'extra'"),
         ("default = ", "Invalid value"),
     ],
