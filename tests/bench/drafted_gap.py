@@ -14,10 +14,11 @@ from typing import Any
 
 from engine.diffusion.config import CAUSAL, SamplingConfig
 from engine.diffusion.denoise import Denoised, denoise, greedy
-from engine.models.base import Context, Denoiser
+from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt
 from engine.protocol.messages import Fill
 from engine.router import Decision, decide
+from engine.training.shards import Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def measure(model: Denoiser, row: dict[str, Any], config: SamplingConfig, most_t
     """One row, all ways, interleaved so that a machine that slows down slows all of them."""
     encode = model.tokenizer.encode
     gap_tokens = len(encode(row["canonical_solution"]))
-    request = Fill(row["task_id"], "python", row["prompt"], row["suffix"], max_tokens=most_tokens)
+    request = Fill(row["task_id"], row.get("language", "python"), row["prompt"], row["suffix"], max_tokens=most_tokens)
     prompt = fill_prompt(request, model.tokenizer, model.facts.special)
     context = model.context_for(prompt.ids)
     try:
@@ -96,6 +97,34 @@ def parting(model: Denoiser, context: Context, prompt: Prompt, causal: Sequence[
             return float(best - second)
     context.truncate(len(prompt.ids))
     return float("inf")
+
+
+def rows_of_shard(path: Path, tokenizer: Tokenizer, limit: int) -> list[dict[str, Any]]:
+    """The gaps of a shard as rows, spread evenly over it when `limit` is smaller than their number.
+
+    A gap whose tokens do not decode to text of their own (cut inside a character) is left out.
+    """
+    shard = Shard(path)
+    count = min(limit or len(shard), len(shard))
+    rows = []
+    for place in range(count):
+        index = place * len(shard) // count
+        hole = shard[index]
+        parts = (hole.prefix, hole.suffix, hole.middle)
+        try:
+            prompt, suffix, middle = (tokenizer.decode_bytes(part).decode() for part in parts)
+        except UnicodeDecodeError:
+            continue
+        rows.append(
+            {
+                "task_id": f"{path.stem}/{index}",
+                "split": hole.language,
+                "prompt": prompt,
+                "suffix": suffix,
+                "canonical_solution": middle,
+            }
+        )
+    return rows
 
 
 def load(model: str, adapter: Path | None) -> tuple[Denoiser, Decision]:

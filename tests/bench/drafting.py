@@ -95,17 +95,20 @@ def kept_by_source(runs: Sequence[Run]) -> dict[str, str]:
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.drafting", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="rows as .jsonl (or .jsonl.gz)")
+    parser.add_argument("--data", type=Path, required=True, help="rows as .jsonl(.gz), or a shard of gaps")
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--adapter", type=Path, help="measure this adapter file instead of the shipped one")
     parser.add_argument("--limit", type=int, default=0, help="measure only N rows, spread over the file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
-    from tests.bench.drafted_gap import load, measure
+    from tests.bench.drafted_gap import load, measure, rows_of_shard
     from tests.bench.infilling import read_rows
 
-    rows = read_rows(options.data, options.limit)
     model, decision = load(options.model, options.adapter)
+    if options.data.suffix == ".safetensors":
+        rows = rows_of_shard(options.data, model.tokenizer, options.limit)
+    else:
+        rows = read_rows(options.data, options.limit)
     gaps = []
     for row in rows:
         gaps.append(measure(model, row, decision.config, MOST_TOKENS))
