@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 import engine
+from engine.alternatives import alternatives
 from engine.canvas import Canvas
 from engine.diffusion.config import SamplingConfig
 from engine.diffusion.denoise import Denoised, denoise
@@ -19,7 +20,7 @@ from engine.job import Run
 from engine.models.base import Context, Denoiser
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, Stop
+from engine.protocol.messages import MOST_ALTERNATIVES, Done, Draft, Facts, Fill, Rewrite, Stats, Stop
 from engine.router import Decision, decide
 
 Clock = Callable[[], float]
@@ -82,6 +83,7 @@ class EngineCore:
         prompt = self._prompt(request)
         decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
+        others: tuple[str, ...] = ()
         try:
             cached = context.length
             complete = yield from self._encode(context, prompt, timing)
@@ -90,10 +92,11 @@ class EngineCore:
                 result = Denoised("", "deadline", 0, 0, ())
             else:
                 result = yield from self._denoise(request, prompt, context, decision, timing)
+                others = yield from self._alternatives(request, prompt, context, decision, result, timing)
         finally:
             self._model.release(context)
         stats = self._stats(prompt, decision, result, cached, timing)
-        return Done(request.id, result.text, stats)
+        return Done(request.id, result.text, stats, others)
 
     def _prompt(self, request: Fill | Rewrite) -> Prompt:
         """Lay the request out and make sure that prompt and gap fit the window together."""
@@ -149,6 +152,26 @@ class EngineCore:
                 timing.first_draft = self._clock()
             yield self._draft(request.id, canvas, step, prompt.limits.max_tokens) if request.wants_drafts else None
 
+    def _alternatives(
+        self,
+        request: Fill | Rewrite,
+        prompt: Prompt,
+        context: Context,
+        decision: Decision,
+        first: Denoised,
+        timing: _Timing,
+    ) -> Generator[None, None, tuple[str, ...]]:
+        """The other texts a fill asked for, as many as the deadline lets."""
+        wanted = request.alternatives - 1 if isinstance(request, Fill) else 0
+        if wanted < 1 or self._expired(prompt, timing):
+            return ()
+
+        def expired() -> bool:
+            return self._expired(prompt, timing)
+
+        found = yield from alternatives(self._model, context, prompt, first, wanted, decision.config, expired)
+        return found
+
     def _draft(self, job: str, canvas: Canvas, step: int, steps: int) -> Draft:
         tokenizer = self._model.tokenizer
         settled = tokenizer.decode_bytes(canvas.settled)
@@ -182,6 +205,10 @@ def _check(request: Fill | Rewrite) -> None:
         raise EngineError("bad_request", f"max_tokens is {request.max_tokens}", "ask for at least one token")
     if request.deadline_ms < 0:
         raise EngineError("bad_request", f"deadline_ms is {request.deadline_ms}", "use 0 for no deadline")
+    if isinstance(request, Fill) and not 1 <= request.alternatives <= MOST_ALTERNATIVES:
+        raise EngineError(
+            "bad_request", f"alternatives is {request.alternatives}", f"ask for 1 to {MOST_ALTERNATIVES} texts"
+        )
     if isinstance(request, Rewrite):
         if not request.selection.strip():
             raise EngineError("bad_request", "the selection is empty", "select the code to rewrite")

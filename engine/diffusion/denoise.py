@@ -41,13 +41,17 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Denoised:
-    """A filled gap. `tokens` counts settled tokens, the end token included; `drafts` is (source, offered, kept)."""
+    """A filled gap. `tokens` counts settled tokens, the end token included; `drafts` is (source, offered, kept).
+
+    `settled` are the ids themselves, without the end token; they may reach beyond where `text` was cut.
+    """
 
     text: str
     stop: Stop
     passes: int
     tokens: int
     drafts: tuple[tuple[str, int, int], ...]
+    settled: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -70,7 +74,7 @@ def denoise(
     confidence = model.facts.confidence if gap.adapted else None
     sources = Competition.over(config, confidence, gap.warm, gap.searched, model.facts.special.special)
     special = model.facts.special
-    allowed = _allowed_ids(model)
+    allowed = allowed_ids(model)
     text = _Text(model, limits)
     while True:
         settled = progress.canvas.settled
@@ -137,21 +141,22 @@ def _blocks(draft: Draft, config: SamplingConfig, confidence: MaskConfidence | N
     return plan_masks(chances, confidence.gains[: config.mask_width], config.row_cost, config.mask_anchors)
 
 
-def _allowed_ids(model: Denoiser) -> int:
+def allowed_ids(model: Denoiser) -> int:
     """Ids from here on stand for nothing: the head is padded beyond the tokenizer's vocabulary."""
     return max(model.facts.special.special) + 1
 
 
 def _finish(text: str, stop: Stop, progress: _Progress, sources: Competition, ended: bool) -> Denoised:
     counts = tuple((source, offered, kept) for source, (offered, kept) in sorted(sources.counts.items()))
-    return Denoised(text, stop, progress.passes, len(progress.canvas.settled) + ended, counts)
+    settled = progress.canvas.settled
+    return Denoised(text, stop, progress.passes, len(settled) + ended, counts, settled)
 
 
 def greedy(
     model: Denoiser, context: Context, pending: int, max_tokens: int, *, adapted: bool
 ) -> Generator[tuple[int, torch.Tensor], None, None]:
     """Plain greedy decoding, one token a pass: the reference that `denoise` must equal. Yields (id, logits row)."""
-    allowed = _allowed_ids(model)
+    allowed = allowed_ids(model)
     for _ in range(max_tokens):
         rows = build_rows(PassLayout(pending), context.length, model.facts.mask_id, adapted=adapted)
         logits = model.step(context, rows)[0, :allowed]

@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+
+# More texts for one gap than a person would look through.
+MOST_ALTERNATIVES = 8
 
 Route = Literal["causal", "diffusion"]
 Stop = Literal["end", "lines", "budget", "deadline"]
@@ -32,6 +35,7 @@ class Fill:
     `draft` is the text now in the gap (warm start), empty when there is none. `max_lines` of 0 means any
     number of lines; 1 stops at the first line end. `deadline_ms` counts from receipt, 0 means none: at the
     deadline the best text so far is returned with `stop="deadline"`. `wants_drafts` asks for `Draft` replies.
+    `alternatives` is how many different texts are wanted in all, 1 to `MOST_ALTERNATIVES`; fewer may come.
     """
 
     id: str
@@ -43,6 +47,7 @@ class Fill:
     max_lines: int = 0
     deadline_ms: int = 0
     wants_drafts: bool = False
+    alternatives: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,8 @@ class Draft:
 class Stats:
     """How a result came to be. `passes` are forward passes over the canvas, `tokens` the tokens they yielded.
 
+    Both, `stop` and `drafts` tell of the first text alone; only `ms_total` holds the work on alternatives too.
+
     `drafted` and `accepted` count draft tokens offered and kept, per source, as (source, offered, kept).
     `ms_first_draft` and `ms_total` count from receipt of the request; `ms_encode` is the prompt's share.
     """
@@ -145,11 +152,15 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a `Fill` (the gap's text) or `Rewrite` (the selection's new text), raw as denoised."""
+    """The result of a `Fill` (the gap's text) or `Rewrite` (the selection's new text), raw as denoised.
+
+    `alternatives` are other texts for the gap, the likeliest first, each different from `text` and the others.
+    """
 
     id: str
     text: str
     stats: Stats
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
