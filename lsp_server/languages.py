@@ -68,7 +68,7 @@ def language_of(language_id: str) -> Language:
     return _LANGUAGES.get(language_id, _UNKNOWN)
 
 
-_LANGUAGES: dict[str, Language] = {
+_RULES: dict[str, Language] = {
     "c": _C,
     "cpp": _C,
     "csharp": _C,
@@ -136,3 +136,26 @@ _LANGUAGES: dict[str, Language] = {
     "restructuredtext": _PROSE,
     "git-commit": _PROSE,
 }
+
+# Where a language id and its grammar differ in name, and which of the others have one.
+_GRAMMAR_OF = {
+    "c": "c",
+    "cpp": "cpp",
+    "csharp": "csharp",
+    "css": "css",
+    "go": "go",
+    "html": "html",
+    "java": "java",
+    "json": "json",
+    "jsonc": "json",
+    "lua": "lua",
+    "markdown": "markdown",
+    "php": "php",
+    "ruby": "ruby",
+    "rust": "rust",
+    "shellscript": "bash",
+    "toml": "toml",
+    "yaml": "yaml",
+}
+
+_LANGUAGES = {name: replace(facts, grammar=_GRAMMAR_OF.get(name, facts.grammar)) for name, facts in _RULES.items()}

@@ -1,17 +1,16 @@
 """What kind of place the cursor is in, and whether a splice still parses.
 
-Owns the use of tree-sitter in the server: a grammar is asked where its wheel is installed, text rules answer
-otherwise. Parsers are made on first use. Must not decide what is shown: see `ghost_text`.
+A grammar is asked where there is one (see `grammars`), text rules answer otherwise. Must not decide what is shown:
+see `ghost_text`.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from lsp_server import lexing
+from lsp_server.grammars import Grammar, grammar_of, parser_of
 from lsp_server.languages import Language, language_of
 
 if TYPE_CHECKING:
@@ -21,13 +20,6 @@ PositionKind = Literal["code", "comment", "string"]
 
 # A grammar reads about a megabyte a second, and a key press must not wait: larger texts are read around the cursor.
 _PARSED_CHARS = 24_000
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-}
-_HOLES_OF = ("interpolation", "template_substitution")
 _BLOCK_START = re.compile(r"^[^\s#/*)\]}]", re.MULTILINE)
 
 
@@ -37,10 +29,20 @@ def position_kind(text: str, offset: int, language: str) -> PositionKind:
     part, place = text[start:stop], offset - start
     facts = language_of(language)
     kind = _kind_by_rules(part[:place], facts)
-    parser = _parser(facts.grammar) if kind == "string" else None
     # The rules read every language and unfinished text. Only a grammar sees the code in `f"{x}"` and that the
     # apostrophe of JSX prose opens nothing.
-    return kind if parser is None or not _is_in_hole(parser, part, place) else "code"
+    return kind if kind == "code" else tree_kind(part, place, facts.grammar) or kind
+
+
+def tree_kind(text: str, offset: int, grammar: str) -> PositionKind | None:
+    """The kind of place as the grammar sees it; None without one, and where the text around does not parse."""
+    parser, facts = parser_of(grammar), grammar_of(grammar)
+    if parser is None or facts is None:
+        return None
+    place = len(text[:offset].encode("utf-8", "replace"))
+    root = parser.parse(text.encode("utf-8", "replace")).root_node
+    node = root.descendant_for_byte_range(max(place - 1, 0), place)
+    return _kind_of_node(node, place, facts)
 
 
 def prefers_single_line(text: str, offset: int, language: str) -> bool:
@@ -67,7 +69,7 @@ def new_errors(before: str, after: str, language: str) -> bool:
     Texts too large to parse, and languages without a grammar, are judged by their brackets and strings.
     """
     facts = language_of(language)
-    parser = _parser(facts.grammar)
+    parser = parser_of(facts.grammar)
     if parser is None or max(len(before), len(after)) > _PARSED_CHARS:
         return _bracket_faults(after, facts) > _bracket_faults(before, facts)
     return _error_count(parser, after) > _error_count(parser, before)
@@ -80,7 +82,7 @@ def has_errors(text: str, language: str) -> bool:
 
 def has_grammar(language: str) -> bool:
     """True when trees, not only text rules, judge this language here."""
-    return _parser(language_of(language).grammar) is not None
+    return parser_of(language_of(language).grammar) is not None
 
 
 def holes(text: str, marker: str = "<fill>") -> list[tuple[int, int]]:
@@ -114,20 +116,21 @@ def _is_multiline_string(stack: lexing.Stack, facts: Language) -> bool:
     return quote is not None and quote.multiline
 
 
-def _is_in_hole(parser: Parser, text: str, offset: int) -> bool:
-    """True when `offset` lies in the code part of a string such as `f"{x}"`, or in the prose of JSX."""
-    place = len(text[:offset].encode("utf-8", "replace"))
-    tree = parser.parse(text.encode("utf-8", "replace"))
-    node = tree.root_node.descendant_for_byte_range(max(place - 1, 0), place)
+def _kind_of_node(node: Node | None, place: int, facts: Grammar) -> PositionKind | None:
+    """What the innermost telling node says. Where the text does not parse, that nothing tells means nothing."""
+    is_certain = True
     while node is not None:
-        if node.type == "jsx_text":
-            return True
-        if node.type in _HOLES_OF:
-            return node.start_byte < place < node.end_byte
-        if "string" in node.type and node.type != "string_content":
-            return False
+        if node.type in facts.prose:
+            return "code"
+        if node.type in facts.holes and node.start_byte < place < node.end_byte:
+            return "code"
+        if node.type in facts.comments:
+            return "comment"
+        if node.type in facts.strings:
+            return "string"
+        is_certain = not node.has_error
         node = node.parent
-    return False
+    return "code" if is_certain else None
 
 
 def _error_count(parser: Parser, text: str) -> int:
@@ -154,19 +157,3 @@ def _bracket_faults(text: str, facts: Language) -> int:
             faults += 1
         stack = event.after
     return faults + len(lexing.without_line_comment(stack, facts))
-
-
-@lru_cache(maxsize=8)
-def _parser(grammar: str) -> Parser | None:
-    """A parser for a grammar of the table, or None where its wheel is not installed."""
-    if grammar not in _GRAMMARS:
-        return None
-    module_name, function = _GRAMMARS[grammar]
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError:
-        return None
-    from tree_sitter import Language as Grammar
-    from tree_sitter import Parser
-
-    return Parser(Grammar(getattr(module, function)()))

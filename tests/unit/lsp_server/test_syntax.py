@@ -47,6 +47,11 @@ def _at_cursor(marked: str) -> tuple[str, int]:
         ("sql", "select 'a‸'", "string"),
         ("markdown", "it's \"‸", "code"),
         ("unheard-of", "it's ‸", "code"),
+        ("html", "<p>see http://a.b ‸</p>", "code"),
+        ("ruby", '"a#{x‸}"', "code"),
+        ("csharp", '$"a{x‸}"', "code"),
+        ("shellscript", 'echo "$(ls ‸)"', "code"),
+        ("javascriptreact", "const a = <p>http://a.b ‸</p>;", "code"),
     ],
 )
 def test_the_kind_of_place(language: str, marked: str, kind: str) -> None:
@@ -117,7 +122,7 @@ def test_errors_in_a_text_too_large_to_parse_are_found_by_its_brackets() -> None
 def test_grammars_are_known_where_they_are_installed() -> None:
     assert has_grammar("python")
     assert has_grammar("javascript")
-    assert not has_grammar("lua")
+    assert not has_grammar("perl")
 
 
 def test_holes_are_found_by_code_point() -> None:
