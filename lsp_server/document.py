@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from lsp_server.positions import LineIndex, PositionEncoding, TextPosition
+from lsp_server.line_index import LineIndex
+from lsp_server.positions import PositionEncoding, TextPosition
 
 Newline = Literal["\n", "\r\n", "\r"]
 
@@ -30,26 +31,39 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One version of one document. `index.text` is `text`; build one with `Document.open`."""
+    """One version of one document; build one with `Document.open`.
+
+    The text is kept in chunks that versions share: `text` joins them once per version, `slice` only those of a part.
+    """
 
     uri: str
     version: int
     language: str
-    text: str
     index: LineIndex
 
     @classmethod
     def open(cls, uri: str, version: int, language: str, text: str) -> Document:
         """A document as `textDocument/didOpen` brings it."""
-        joined = _join_surrogates(text)
-        return cls(uri, version, language, joined, LineIndex(joined))
+        return cls(uri, version, language, LineIndex(_join_surrogates(text)))
+
+    @property
+    def text(self) -> str:
+        """The whole text, exactly as the editor has it."""
+        return self.index.text
+
+    @property
+    def length(self) -> int:
+        """Code points in the text."""
+        return len(self.index.rope)
+
+    def slice(self, start: int, stop: int) -> str:
+        """The text of `[start, stop)`, clamped into the document."""
+        return self.index.rope.slice(start, stop)
 
     @property
     def newline(self) -> Newline:
         """The line end most lines have; `\\n` when there are none, and the longer one in a draw."""
-        pairs = self.text.count("\r\n")
-        feeds = self.text.count("\n") - pairs
-        returns = self.text.count("\r") - pairs
+        feeds, pairs, returns = self.index.rope.line_ends
         if pairs and pairs >= max(feeds, returns):
             return "\r\n"
         return "\r" if returns > feeds else "\n"
@@ -72,24 +86,25 @@ def apply_changes(document: Document, version: int, changes: Iterable[Change], e
     index = document.index
     for change in changes:
         index = _changed(index, change, encoding)
-    return replace(document, version=version, text=index.text, index=index)
+    return replace(document, version=version, index=index)
 
 
 def _changed(index: LineIndex, change: Change, encoding: PositionEncoding) -> LineIndex:
     if change.start is None or change.end is None:
-        return LineIndex(_join_surrogates(change.text))
+        return index.replaced(0, len(index.rope), _join_surrogates(change.text))
     start = index.offset_at(change.start, encoding)
     end = max(start, index.offset_at(change.end, encoding))
-    start, end, inserted = _with_split_neighbours(index.text, start, end, change.text)
+    start, end, inserted = _with_split_neighbours(index, start, end, change.text)
     return index.replaced(start, end, _join_surrogates(inserted))
 
 
-def _with_split_neighbours(text: str, start: int, end: int, inserted: str) -> tuple[int, int, str]:
+def _with_split_neighbours(index: LineIndex, start: int, end: int, inserted: str) -> tuple[int, int, str]:
     """Widen an edit over a half surrogate on either side, so that two halves that meet become one character."""
-    if start > 0 and _SURROGATE.match(text[start - 1]):
-        start, inserted = start - 1, text[start - 1] + inserted
-    if end < len(text) and _SURROGATE.match(text[end]):
-        end, inserted = end + 1, inserted + text[end]
+    before, behind = index.rope.slice(start - 1, start), index.rope.slice(end, end + 1)
+    if _SURROGATE.match(before):
+        start, inserted = start - 1, before + inserted
+    if _SURROGATE.match(behind):
+        end, inserted = end + 1, inserted + behind
     return start, end, inserted
 
 

@@ -5,8 +5,6 @@ Knows the types of the wire; the arithmetic is in `positions`.
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 import attrs
 from lsprotocol import types
 
@@ -34,7 +32,7 @@ def span_of(snapshot: Snapshot, area: types.Range) -> tuple[int, int]:
 def range_of(snapshot: Snapshot, start: int, end: int) -> types.Range:
     """The client's range of two offsets."""
     area = snapshot.document.index.to_range(start, end, snapshot.encoding)
-    return types.Range(types.Position(*astuple(area.start)), types.Position(*astuple(area.end)))
+    return types.Range(types.Position(*area.start), types.Position(*area.end))
 
 
 def workspace_edit(snapshot: Snapshot, replacements: list[TextReplacement]) -> types.WorkspaceEdit:

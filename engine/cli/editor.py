@@ -15,7 +15,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from lsp_server.positions import LineIndex, PositionEncoding
+from lsp_server.line_index import LineIndex
+from lsp_server.positions import PositionEncoding
 
 ENCODING = PositionEncoding.UTF16
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lsp_server.positions import LineIndex, PositionEncoding, TextPosition
+from lsp_server.line_index import LineIndex
+from lsp_server.positions import PositionEncoding, TextPosition
 from tests.fakes import lsp_client as lsp
 
 pytestmark = pytest.mark.asyncio

@@ -33,6 +33,21 @@ class EditorModel:
         """Units in a line, its end not counted."""
         return sum(self._units(character) for character in self.lines[line][0])
 
+    def offset_at(self, line: int, character: int) -> int:
+        """Characters before a position; positions off the text are pulled onto it."""
+        number, index = self._locate(line, character)
+        return len(self._join(self.lines[:number])) + index
+
+    def position_at(self, offset: int) -> tuple[int, int]:
+        """The line and the units before `offset` on it; a place inside a line end is the end of the line's text."""
+        left = max(offset, 0)
+        for number, (characters, ending) in enumerate(self.lines):
+            is_last = number + 1 == len(self.lines)
+            if is_last or left < len(characters) + len(ending):
+                return number, sum(self._units(character) for character in characters[:left])
+            left -= len(characters) + len(ending)
+        raise AssertionError("the last line takes what is left")
+
     def _locate(self, line: int, character: int) -> tuple[int, int]:
         if line >= len(self.lines):
             return len(self.lines) - 1, len(self.lines[-1][0])
@@ -56,6 +71,7 @@ class EditorModel:
 
     @staticmethod
     def _parse(text: str) -> list[tuple[list[str], str]]:
+        text = EditorModel._whole(text)
         lines: list[tuple[list[str], str]] = []
         characters: list[str] = []
         place = 0
@@ -68,3 +84,15 @@ class EditorModel:
                 characters.append(ending)
             place += len(ending)
         return [*lines, (characters, "")]
+
+    @staticmethod
+    def _whole(text: str) -> str:
+        """Two halves of a surrogate pair that stand together are one character, as in an editor counting UTF-16."""
+        whole = ""
+        for character in text:
+            if "\udc00" <= character <= "\udfff" and "\ud800" <= whole[-1:] <= "\udbff":
+                high, low = ord(whole[-1]) - 0xD800, ord(character) - 0xDC00
+                whole = whole[:-1] + chr(0x10000 + (high << 10) + low)
+            else:
+                whole += character
+        return whole
