@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from lsprotocol import types
@@ -37,8 +38,11 @@ class Editor(Protocol):
         """A `lacuna/draft` notification."""
         ...
 
-    async def pull_configuration(self) -> object:
-        """The editor's `lacuna` section, None when it has none. Raises JsonRpcException when it refuses."""
+    async def pull_configuration(self, folders: Sequence[str]) -> list[object]:
+        """The editor's `lacuna` section for all, then for each folder; None where it has none.
+
+        Raises JsonRpcException when it refuses.
+        """
         ...
 
     async def watch_configuration(self) -> None:
@@ -72,11 +76,13 @@ class LspEditor:
         """See `Editor.send_draft`."""
         self._server.protocol.notify(DRAFT, draft)
 
-    async def pull_configuration(self) -> object:
+    async def pull_configuration(self, folders: Sequence[str]) -> list[object]:
         """See `Editor.pull_configuration`."""
-        item = types.ConfigurationItem(section=SECTION)
-        answers = await self._server.workspace_configuration_async(types.ConfigurationParams([item]))
-        return answers[0] if answers else None
+        items = [types.ConfigurationItem(section=SECTION)]
+        items += [types.ConfigurationItem(section=SECTION, scope_uri=folder) for folder in folders]
+        answers = await self._server.workspace_configuration_async(types.ConfigurationParams(items))
+        given: list[object] = list(answers) if isinstance(answers, list | tuple) else []
+        return (given + [None] * len(items))[: len(items)]
 
     async def watch_configuration(self) -> None:
         """See `Editor.watch_configuration`."""

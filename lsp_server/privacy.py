@@ -110,7 +110,12 @@ def _matches(path: str, patterns: Iterable[str]) -> bool:
     name = path.rsplit("/", 1)[-1]
     for pattern in patterns:
         wanted = pattern.lower()
-        # `fnmatchcase` lets a star cross slashes, which is what "anywhere below" needs.
-        if fnmatchcase(path, f"*/{wanted}") if "/" in wanted else fnmatchcase(name, wanted):
+        if "/" not in wanted:
+            if fnmatchcase(name, wanted):
+                return True
+            continue
+        # `fnmatchcase` lets a star cross slashes, which is what "anywhere below" needs; `**/` may also be no folder.
+        below = wanted.lstrip("/")
+        if any(fnmatchcase(path, f"*/{each}") for each in (below, below.replace("**/", ""))):
             return True
     return False

@@ -74,6 +74,7 @@ def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[
         types.CODE_ACTION_RESOLVE: partial(code_action_resolve.code_action_resolve, session),
         types.WORKSPACE_EXECUTE_COMMAND: partial(execute_command.execute_command, session),
         types.WORKSPACE_DID_CHANGE_CONFIGURATION: partial(configuration.did_change_configuration, session),
+        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: partial(configuration.did_change_workspace_folders, session),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.protocol.messages import Stats
@@ -20,7 +20,8 @@ from lsp_server.engine_client import Engine, EngineState
 from lsp_server.errors import Notice, notice_for_state
 from lsp_server.inflight import Inflight
 from lsp_server.positions import PositionEncoding, negotiate
-from lsp_server.settings import Problem, Settings, merge, parse
+from lsp_server.settings import Problem, Settings
+from lsp_server.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -55,14 +56,12 @@ class Session:
         self.clock = clock
         self.inflight = Inflight()
         self.results: deque[Result] = deque(maxlen=RESULTS_KEPT)
-        self.settings = Settings()
+        self.workspace = Workspace()
         self.capabilities = Capabilities()
         self.encoding = negotiate(None)
         # While the editor has yet to be asked, its settings may still say that nothing is wanted.
         self.awaits_settings = False
         self._documents: dict[str, Document] = {}
-        self._options: object = None
-        self._problems: tuple[Problem, ...] = ()
         self._reported: tuple[Problem, ...] = ()
         self._told: set[str] = set()
         self.engine_message = ""
@@ -72,31 +71,39 @@ class Session:
 
     # The connection
 
-    def begin(self, capabilities: Capabilities, options: object) -> None:
+    @property
+    def settings(self) -> Settings:
+        """The settings that hold outside all folders; `Snapshot.settings` are those of a document."""
+        return self.workspace.settings
+
+    def begin(self, capabilities: Capabilities, options: object, folders: Iterable[str] = ()) -> None:
         """Take what `initialize` said. The encoding is settled here, once and for all."""
         self.capabilities = capabilities
         self.awaits_settings = capabilities.pulls_configuration
-        self._options = options
-        self.configure(None)
+        self.workspace.begin(options, folders)
         wanted = self.settings.position_encoding
         forced = None if wanted == "auto" else PositionEncoding(wanted)
         self.encoding = negotiate(capabilities.position_encodings, forced=forced)
 
     def configure(self, options: object) -> None:
         """Lay `options` over those of `initialize`; they hold from the next request on."""
-        self.settings, problems = parse(merge(self._options, options))
-        if not self.settings.enable:
-            for uri in self._documents:
+        self.workspace.configure(options)
+        self.stop_what_is_off()
+
+    def stop_what_is_off(self) -> None:
+        """End the jobs of documents whose settings now say that nothing is wanted."""
+        for uri in self._documents:
+            if not self.workspace.settings_for(uri).enable:
                 self.inflight.supersede(uri)
-        self._problems = tuple(problems)
 
     def report_problems(self) -> None:
         """Say what is wrong with the options and was not at the last report, however often they come.
 
         Not before the reply to `initialize` is out.
         """
-        new = [problem for problem in self._problems if problem not in self._reported]
-        self._reported = self._problems
+        problems = self.workspace.problems
+        new = [problem for problem in problems if problem not in self._reported]
+        self._reported = problems
         if new:
             self.editor.warn("Lacuna settings: " + "; ".join(str(problem) for problem in new))
 
@@ -134,7 +141,7 @@ class Session:
         document = self._documents.get(uri)
         if document is None:
             return None
-        return Snapshot(document, self.settings, self.capabilities, self.encoding)
+        return Snapshot(document, self.workspace.settings_for(uri), self.capabilities, self.encoding)
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Whether the document is still the very one of the snapshot (not just one of the same version)."""
@@ -163,11 +170,14 @@ class Session:
 
     @property
     def _wants_engine(self) -> bool:
-        return self.settings.enable and not self.awaits_settings
+        if self.awaits_settings:
+            return False
+        opened = tuple(self.workspace.settings_for(uri) for uri in self._documents)
+        return any(settings.enable for settings in opened or self.workspace.all_settings())
 
     def pause_before_asking(self, uri: str) -> float:
         """Seconds to wait so that only the last key of a burst asks: none for a lone request."""
-        now, burst_s = self.clock.now(), self.settings.inline_debounce_ms / 1000
+        now, burst_s = self.clock.now(), self.workspace.settings_for(uri).inline_debounce_ms / 1000
         before = self._asked_at.get(uri)
         self._asked_at[uri] = now
         return burst_s if before is not None and now - before < burst_s else 0.0

@@ -19,7 +19,7 @@ def initialize(
     params: types.InitializeParams,
 ) -> types.InitializeResult:
     """Settle capabilities, encoding and first settings. Starts nothing: the editor may yet say no."""
-    session.begin(capabilities.resolve(params.capabilities), params.initialization_options)
+    session.begin(capabilities.resolve(params.capabilities), params.initialization_options, _folders(params))
     protocol.open(params.process_id)
     return types.InitializeResult(
         capabilities=types.ServerCapabilities(
@@ -31,9 +31,19 @@ def initialize(
             inline_completion_provider=types.InlineCompletionOptions(),
             code_action_provider=types.CodeActionOptions(code_action_kinds=list(action_kinds), resolve_provider=True),
             execute_command_provider=types.ExecuteCommandOptions(commands=list(commands)),
+            workspace=types.WorkspaceOptions(
+                workspace_folders=types.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)
+            ),
         ),
         server_info=types.ServerInfo(name=NAME, version=__version__),
     )
+
+
+def _folders(params: types.InitializeParams) -> list[str]:
+    """The URIs of the workspace's folders; an editor that knows only one calls it the root."""
+    if params.workspace_folders:
+        return [folder.uri for folder in params.workspace_folders]
+    return [params.root_uri] if params.root_uri else []
 
 
 def shutdown(protocol: StrictProtocol, _params: None) -> None:

@@ -99,3 +99,93 @@ async def test_comments_can_be_left_out() -> None:
         assert await client.inline(0, 7) is None
         assert await client.inline(1, 8) is None
         assert await client.inline(3, 4) is not None
+
+
+FOLDERS = ("file:///w/app", "file:///w/app2")
+MULTI_ROOT = lsp.VSCODE | {"workspace": {"configuration": True, "workspaceFolders": True}}
+
+
+class Sections:
+    """An editor's settings by scope; None is the section for all."""
+
+    def __init__(self, **tokens: int) -> None:
+        self.tokens: dict[str | None, int] = {f"file:///w/{name}": count for name, count in tokens.items()}
+        self.asked: list[list[str | None]] = []
+
+    def __call__(self, params: Any) -> list[Any]:
+        scopes = [item.get("scopeUri") for item in params["items"]]
+        self.asked.append(scopes)
+        given = [self.tokens.get(scope) for scope in scopes]
+        return [count and {"inlineCompletion": {"maxTokens": count}} for count in given]
+
+
+async def tokens_asked(client: lsp.LspClient, uri: str) -> int:
+    """With which budget a completion in `uri` goes to the engine."""
+    await client.inline(0, 8, uri)
+    tokens: int = (await client.engine())["requests"][-1]["max_tokens"]
+    return tokens
+
+
+async def test_each_folder_has_its_own_settings_until_it_is_removed() -> None:
+    sections = Sections(app=11, app2=22)
+    answers = {"workspace/configuration": sections}
+    async with lsp.session({"text": "a"}, capabilities=MULTI_ROOT, folders=FOLDERS, answers=answers) as client:
+        uris = ("file:///w/app/x.py", "file:///w/app2/x.py", "file:///w/app2x.py")
+        for uri in uris:
+            client.open("total = ", uri)
+        while not sections.asked:
+            await client.inline(0, 8, uris[0])
+        assert [await tokens_asked(client, uri) for uri in uris] == [11, 22, 96]
+        event: dict[str, Any] = {"added": [], "removed": [{"uri": FOLDERS[1], "name": "app2"}]}
+        client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+        assert [await tokens_asked(client, uri) for uri in uris] == [11, 96, 96]
+        assert sections.asked == [[None, *FOLDERS]]
+
+
+async def test_a_folder_that_comes_later_is_asked_for() -> None:
+    sections = Sections(app=11, late=33)
+    answers = {"workspace/configuration": sections}
+    async with lsp.session({"text": "a"}, capabilities=MULTI_ROOT, folders=FOLDERS[:1], answers=answers) as client:
+        client.open("total = ", "file:///w/late/x.py")
+        event: dict[str, Any] = {"added": [{"uri": "file:///w/late", "name": "late"}], "removed": []}
+        client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+        while len(sections.asked) < 2:
+            await client.inline(0, 8, "file:///w/late/x.py")
+        assert await tokens_asked(client, "file:///w/late/x.py") == 33
+
+
+async def test_a_push_asks_again_for_the_folders_only() -> None:
+    sections = Sections(app=11)
+    answers = {"workspace/configuration": sections}
+    async with lsp.session({"text": "a"}, capabilities=MULTI_ROOT, folders=FOLDERS, answers=answers) as client:
+        for folder in FOLDERS:
+            client.open("total = ", f"{folder}/x.py")
+        while not sections.asked:
+            await client.inline(0, 8, f"{FOLDERS[0]}/x.py")
+        sections.tokens["file:///w/app"] = 12
+        client.notify("workspace/didChangeConfiguration", {"settings": {"inlineCompletion": {"maxTokens": 44}}})
+        while len(sections.asked) < 2:
+            await client.inline(0, 8, f"{FOLDERS[0]}/x.py")
+        assert [await tokens_asked(client, f"{folder}/x.py") for folder in FOLDERS] == [12, 44]
+
+
+async def test_a_fault_in_a_folder_s_settings_is_reported_with_the_folder() -> None:
+    def configuration(params: Any) -> list[Any]:
+        return [{"nonsense": 1}, {"nonsense": 1, "context": {"prefixChars": -1}}]
+
+    answers = {"workspace/configuration": configuration}
+    async with lsp.session(capabilities=MULTI_ROOT, folders=FOLDERS[:1], answers=answers) as client:
+        warning = (await client.expect("window/logMessage"))["message"]
+        assert warning.count("nonsense") == 1
+        assert "context.prefixChars in file:///w/app: must lie between" in warning
+
+
+async def test_initialization_options_and_pushes_reach_an_editor_that_cannot_be_asked() -> None:
+    options = {"inlineCompletion": {"maxTokens": 7, "deadlineMs": "soon"}}
+    async with lsp.session({"text": "a"}, options=options, folders=FOLDERS) as client:
+        client.open("total = ", "file:///w/app/x.py")
+        assert await tokens_asked(client, "file:///w/app/x.py") == 7
+        warning = (await client.expect("window/logMessage"))["message"]
+        assert "inlineCompletion.deadlineMs: must be a whole number, not a string; using 6000" in warning
+        client.notify("workspace/didChangeConfiguration", {"settings": {"lacuna": {"inlineCompletion": {}}}})
+        assert await tokens_asked(client, "file:///w/app/x.py") == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,8 +34,8 @@ class FakeEditor:
     def send_draft(self, draft: dict[str, Any]) -> None:
         self.drafts.append(draft)
 
-    async def pull_configuration(self) -> object:
-        return self.configuration
+    async def pull_configuration(self, folders: Sequence[str]) -> list[object]:
+        return [self.configuration, *(None for _ in folders)]
 
     async def watch_configuration(self) -> None:
         """There is nothing to watch."""

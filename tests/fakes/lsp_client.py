@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -256,26 +256,30 @@ async def session(
     *replies: dict[str, Any],
     capabilities: dict[str, Any] | None = None,
     options: Any = None,
+    folders: Sequence[str] | None = None,
     answers: Mapping[str, Callable[[Any], Any]] | None = None,
     **script: Any,
 ) -> AsyncIterator[LspClient]:
     """An initialized session with a scripted server; ends with shutdown, exit code 0 and every check."""
     async with connection(*replies, **script) as client:
         client.answers = dict(answers or {})
-        await initialize(client, VSCODE if capabilities is None else capabilities, options)
+        await initialize(client, VSCODE if capabilities is None else capabilities, options, folders)
         client.notify("initialized", {})
         yield client
         assert await client.leave() == 0, client.log
         client.check()
 
 
-async def initialize(client: LspClient, capabilities: dict[str, Any], options: Any = None) -> dict[str, Any]:
+async def initialize(
+    client: LspClient, capabilities: dict[str, Any], options: Any = None, folders: Sequence[str] | None = None
+) -> dict[str, Any]:
     """The capabilities the server answers with."""
     params = {
         "processId": os.getpid(),
         "rootUri": None,
         "capabilities": capabilities,
         "initializationOptions": options,
+        "workspaceFolders": folders and [{"uri": uri, "name": uri} for uri in folders],
     }
     result = await client.request("initialize", params)
     capabilities_of_server: dict[str, Any] = result["capabilities"]

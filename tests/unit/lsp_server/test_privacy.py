@@ -88,4 +88,27 @@ def test_a_language_or_file_turned_off_can_still_be_rewritten() -> None:
     assert (typing_refusal(notes, settings), refusal(notes, settings)) == ("language off", None)
     assert (typing_refusal(letter, settings), refusal(letter, settings)) == ("file off", None)
     assert typing_refusal(document("a"), settings) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_off"),
+    [
+        ("*.txt", "/w/a/b.txt", True),
+        ("*.TXT", "/w/b.Txt", True),
+        ("*.txt", "/w/b.txt.py", False),
+        ("docs/*", "/w/docs/deep/a.py", True),
+        ("docs/*", "/w/mydocs/a.py", False),
+        ("src/**/a.py", "/w/src/a.py", True),
+        ("src/**/a.py", "/w/src/deep/a.py", True),
+        ("/w/docs/*", "/w/docs/a.py", True),
+        ("", "/w/a.py", False),
+    ],
+)
+def test_files_are_turned_off_by_globs(pattern: str, path: str, is_off: bool) -> None:
+    found = typing_refusal(document("a", f"file://{path}"), Settings(disabled_files=(pattern,)))
+    assert (found == "file off") is is_off
+
+
+def test_a_secret_is_one_whatever_else_is_turned_off() -> None:
+    settings = Settings(disabled_files=("*.txt",))
     assert typing_refusal(document("a", "file:///w/.env"), settings) == "secret"
