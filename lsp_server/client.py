@@ -38,6 +38,14 @@ class Editor(Protocol):
         """A `lacuna/draft` notification."""
         ...
 
+    async def create_progress(self, token: str) -> None:
+        """Ask for a place to report progress under `token`. Raises JsonRpcException when it refuses."""
+        ...
+
+    def send_progress(self, token: int | str, value: object) -> None:
+        """A `$/progress` notification; `value` is one of LSP's WorkDoneProgress types."""
+        ...
+
     async def pull_configuration(self, folders: Sequence[str]) -> list[object]:
         """The editor's `lacuna` section for all, then for each folder; None where it has none.
 
@@ -75,6 +83,14 @@ class LspEditor:
     def send_draft(self, draft: dict[str, Any]) -> None:
         """See `Editor.send_draft`."""
         self._server.protocol.notify(DRAFT, draft)
+
+    async def create_progress(self, token: str) -> None:
+        """See `Editor.create_progress`."""
+        await self._server.window_work_done_progress_create_async(types.WorkDoneProgressCreateParams(token))
+
+    def send_progress(self, token: int | str, value: object) -> None:
+        """See `Editor.send_progress`."""
+        self._server.progress(types.ProgressParams(token, value))
 
     async def pull_configuration(self, folders: Sequence[str]) -> list[object]:
         """See `Editor.pull_configuration`."""

@@ -8,8 +8,10 @@ work is cancelled and not waited for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Literal, TypeVar
+
+from lsp_server.rebase import Moved
 
 Kind = Literal["inline", "menu", "rewrite"]
 Result = TypeVar("Result")
@@ -20,11 +22,15 @@ class Superseded(Exception):  # noqa: N818 (an outcome, named as the other outco
 
 
 class Job:
-    """A claim on a (document, kind), made before the first await of a handler."""
+    """A claim on a (document, kind), made before the first await of a handler.
+
+    `outlives` says whether the job's result is still good once the document has moved on; by default it is not.
+    """
 
     def __init__(self, owner: Inflight, uri: str, kind: Kind) -> None:
         self.uri = uri
         self.kind: Kind = kind
+        self.outlives: Callable[[Moved], bool] = lambda _moved: False
         self._owner = owner
         self._superseded = asyncio.Event()
 
@@ -77,6 +83,11 @@ class Inflight:
     def supersede(self, uri: str, *kinds: Kind) -> None:
         """End the live jobs of a document; without `kinds`, all of them."""
         for key in [key for key in self._live if key[0] == uri and (not kinds or key[1] in kinds)]:
+            self._live.pop(key).supersede()
+
+    def move(self, uri: str, moved: Moved) -> None:
+        """A document is about to move on: its live jobs end, but for those that outlive the changes."""
+        for key in [key for key, job in self._live.items() if key[0] == uri and not job.outlives(moved)]:
             self._live.pop(key).supersede()
 
     def release(self, job: Job) -> None:

@@ -20,6 +20,8 @@ from lsp_server.engine_client import Engine, EngineState
 from lsp_server.errors import Notice, notice_for_state
 from lsp_server.inflight import Inflight
 from lsp_server.positions import PositionEncoding, negotiate
+from lsp_server.progress import ProgressBoard
+from lsp_server.rebase import Moved
 from lsp_server.settings import Problem, Settings
 from lsp_server.workspace import Workspace
 
@@ -55,6 +57,7 @@ class Session:
         self.editor = editor
         self.clock = clock
         self.inflight = Inflight()
+        self.progress = ProgressBoard()
         self.results: deque[Result] = deque(maxlen=RESULTS_KEPT)
         self.workspace = Workspace()
         self.capabilities = Capabilities()
@@ -120,10 +123,10 @@ class Session:
         self._documents[document.uri] = document
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
-        """The document moved on; jobs on older versions end. A document never opened is not known, and stays so."""
-        self.inflight.supersede(uri)
+        """The document moved on; jobs that cannot follow it end. One never opened is not known, and stays so."""
         document = self._documents.get(uri)
         if document is not None:
+            self.inflight.move(uri, Moved(document, changes, self.encoding))
             self._documents[uri] = apply_changes(document, version, changes, self.encoding)
 
     def close(self, uri: str) -> None:

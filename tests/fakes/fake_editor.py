@@ -18,6 +18,8 @@ class FakeEditor:
     shown: list[str] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
     drafts: list[dict[str, Any]] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    progress: list[tuple[int | str, object]] = field(default_factory=list)
 
     def log(self, message: str) -> None:
         self.logged.append(message)
@@ -33,6 +35,12 @@ class FakeEditor:
 
     def send_draft(self, draft: dict[str, Any]) -> None:
         self.drafts.append(draft)
+
+    async def create_progress(self, token: str) -> None:
+        self.tokens.append(token)
+
+    def send_progress(self, token: int | str, value: object) -> None:
+        self.progress.append((token, value))
 
     async def pull_configuration(self, folders: Sequence[str]) -> list[object]:
         return [self.configuration, *(None for _ in folders)]

@@ -32,6 +32,8 @@ def test_a_client_that_says_nothing_can_nothing() -> None:
             {"textDocument": {"completion": {"completionItem": {"insertTextModeSupport": {"valueSet": [1]}}}}},
             "text_as_is",
         ),
+        ({"textDocument": {"codeAction": {"disabledSupport": True}}}, "disables_actions"),
+        ({"window": {"workDoneProgress": True}}, "shows_progress"),
         ({"workspace": {"configuration": True}}, "pulls_configuration"),
         ({"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}}, "watches_configuration"),
         ({"experimental": {"lacuna": {"drafts": True}}}, "wants_drafts"),
@@ -49,6 +51,8 @@ def test_each_boolean_has_its_source(raw: dict[str, Any], field: str) -> None:
         {"textDocument": {"codeAction": {"dataSupport": True, "resolveSupport": {"properties": ["command"]}}}},
         {"textDocument": {"completion": {"completionItem": {"insertTextModeSupport": {"valueSet": [2]}}}}},
         {"workspace": {"workspaceEdit": {"documentChanges": False}}},
+        {"textDocument": {"codeAction": {"honorsChangeAnnotations": True}}},
+        {"workspace": {"workspaceEdit": {"changeAnnotationSupport": {}}}},
         {"experimental": {"lacuna": True}},
         {"experimental": [1]},
         {"experimental": {"lacuna": {"drafts": "yes"}}},
@@ -56,6 +60,13 @@ def test_each_boolean_has_its_source(raw: dict[str, Any], field: str) -> None:
 )
 def test_half_a_capability_is_none(raw: dict[str, Any]) -> None:
     assert resolved(raw) == Capabilities()
+
+
+def test_annotations_need_versioned_edits_and_a_client_that_honours_them() -> None:
+    honours = {"textDocument": {"codeAction": {"honorsChangeAnnotations": True}}}
+    edits = {"workspace": {"workspaceEdit": {"documentChanges": True, "changeAnnotationSupport": {}}}}
+    assert resolved(honours | edits) == Capabilities(versioned_edits=True, annotates_edits=True)
+    assert not resolved(edits).annotates_edits
 
 
 @pytest.mark.parametrize("encodings", [(), ("utf-8", "utf-16"), ("utf-7",)])

@@ -6,7 +6,10 @@ import asyncio
 
 import pytest
 
+from lsp_server.document import Document
 from lsp_server.inflight import Inflight, Superseded
+from lsp_server.positions import PositionEncoding
+from lsp_server.rebase import Moved
 
 pytestmark = pytest.mark.asyncio
 
@@ -155,3 +158,28 @@ async def test_an_older_job_cannot_give_back_a_newer_claim() -> None:
     newer.finish()
     newer.finish()
     assert inflight.count == 0
+
+
+async def test_a_document_that_moves_ends_what_cannot_follow() -> None:
+    inflight, work = Inflight(), Work()
+    follower, other, elsewhere = (
+        inflight.claim(URI, "rewrite"),
+        inflight.claim(URI, "inline"),
+        inflight.claim("b", "menu"),
+    )
+    asked: list[Moved] = []
+
+    def follows(moved: Moved) -> bool:
+        asked.append(moved)
+        return len(asked) == 1
+
+    follower.outlives = follows
+    running = asyncio.create_task(follower.run(work.run()))
+    await work.started.wait()
+    moved = Moved(Document.open(URI, 1, "python", ""), (), PositionEncoding.UTF16)
+    inflight.move(URI, moved)
+    assert (follower.is_superseded, other.is_superseded, elsewhere.is_superseded) == (False, True, False)
+    assert asked == [moved]
+    inflight.move(URI, moved)
+    with pytest.raises(Superseded):
+        await running

@@ -1,0 +1,78 @@
+"""A span of a document that follows changes outside of it, or is lost when one touches it.
+
+Pure. "Outside" means on other lines: then the span's text, its line and the line ends around it are what they were, and
+an edit made for it lands exactly where it belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lsp_server.document import Change, Document, apply_changes
+from lsp_server.positions import PositionEncoding
+
+_LINE_ENDS = ("\n", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A document and the changes that are about to happen to it."""
+
+    document: Document
+    changes: Sequence[Change]
+    encoding: PositionEncoding
+
+
+class Anchor:
+    """`[start, end)`, code points of the document as it is now; the one thing here that changes."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+
+    def follow(self, moved: Moved) -> bool:
+        """Move with the document. False, and no step taken, when a change touches the span or its lines."""
+        document, span = moved.document, (self.start, self.end)
+        for change in moved.changes:
+            if change.start is None or change.end is None:
+                # The whole text came anew: which of its lines are the old ones is anybody's guess.
+                return False
+            first = document.index.offset_at(change.start, moved.encoding)
+            last = max(first, document.index.offset_at(change.end, moved.encoding))
+            shifted = shifted_span(document.text, *span, first, last, change.text)
+            if shifted is None:
+                return False
+            span = shifted
+            document = apply_changes(document, document.version, [change], moved.encoding)
+        self.start, self.end = span
+        return True
+
+
+def shifted_span(text: str, start: int, end: int, first: int, last: int, inserted: str) -> tuple[int, int] | None:
+    """`[start, end)` of `text` after `[first, last)` became `inserted`; None when that is not on other lines."""
+    if _is_above(text, start, first, last, inserted):
+        shift = len(inserted) - (last - first)
+        return start + shift, end + shift
+    return (start, end) if _is_below(text, end, first, inserted) else None
+
+
+def _is_above(text: str, start: int, first: int, last: int, inserted: str) -> bool:
+    line = max(text.rfind(mark, 0, start) for mark in _LINE_ENDS) + 1
+    if last != line:
+        return last < line
+    # It ends where the span's first line starts, and that must still be the start of a line.
+    ends_line = inserted.endswith(_LINE_ENDS) if inserted else _starts_line(text, first)
+    return ends_line and not (text[line : line + 1] == "\n" and (inserted or text[:first]).endswith("\r"))
+
+
+def _is_below(text: str, end: int, first: int, inserted: str) -> bool:
+    if end and text[end - 1 : end] in _LINE_ENDS:
+        return first >= end and not (text[end - 1] == "\r" and inserted.startswith("\n") and first == end)
+    found = [place for place in (text.find(mark, end) for mark in _LINE_ENDS) if place >= 0]
+    line_end = min(found, default=len(text))
+    return first > line_end or (first == line_end and inserted.startswith(_LINE_ENDS))
+
+
+def _starts_line(text: str, offset: int) -> bool:
+    return offset == 0 or text[offset - 1] in _LINE_ENDS
