@@ -14,7 +14,15 @@ from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter
 
-from lsp_server.positions import LineEnds, PositionEncoding, count_line_ends, count_units, line_starts, parts_line_end
+from lsp_server.positions import (
+    LineEnds,
+    PositionEncoding,
+    count_line_ends,
+    count_units,
+    line_starts,
+    parts_line_end,
+    without_line_end,
+)
 
 CHUNK_CHARS = 4096
 
@@ -141,7 +149,8 @@ class Rope:
         if line + 1 == self.line_count:
             return len(self)
         behind = self.line_start(line + 1)
-        return behind - (2 if self.slice(max(start, behind - 2), behind) == "\r\n" else 1)
+        tail = self.slice(max(start, behind - 2), behind)
+        return behind - len(tail) + len(without_line_end(tail))
 
     def replaced(self, start: int, end: int, inserted: str) -> Rope:
         """The text in which `inserted` stands for `[start, end)`; both must lie in the text, in this order."""
@@ -153,12 +162,16 @@ class Rope:
         return Rope((*self.chunks[:first], *fresh, *self.chunks[last + 1 :]), self.chunk_chars)
 
     def _settled(self, first: int, last: int, middle: str) -> tuple[int, int, str]:
-        """The new text of chunks `first` to `last`, widened until it is no crumb and no border parts a `\\r\\n`."""
+        """The new text of chunks `first` to `last`, widened until it is no crumb and no border parts a `\\r\\n`.
+
+        Only the left border can: an edit in front of a chunk counts as one in it, so every chunk keeps its last
+        character unless it goes whole, and with it the border behind.
+        """
         chunks, least = self.chunks, max(1, self.chunk_chars // 4)
-        while first > 0 and (len(middle) < least or (middle[:1] == "\n" and chunks[first - 1].text[-1] == "\r")):
+        while first > 0 and (len(middle) < least or _part_line_end(chunks[first - 1].text, middle)):
             first -= 1
             middle = chunks[first].text + middle
-        while last + 1 < len(chunks) and (len(middle) < least or (middle[-1:] + chunks[last + 1].text[0]) == "\r\n"):
+        while last + 1 < len(chunks) and len(middle) < least:
             last += 1
             middle += chunks[last].text
         return first, last, middle
@@ -178,6 +191,11 @@ def _cut(text: str, chunk_chars: int) -> tuple[Chunk, ...]:
         chunks.append(Chunk(text[start:stop]))
         start = stop
     return tuple(chunks) or (Chunk(""),)
+
+
+def _part_line_end(left: str, right: str) -> bool:
+    """Whether two texts that stand side by side have the halves of one line end."""
+    return parts_line_end(left[-1:] + right[:1], 1)
 
 
 def _running(values: Iterable[int]) -> list[int]:

@@ -170,6 +170,10 @@ def test_halves_of_a_character_that_arrive_apart_become_one() -> None:
     whole = apply_changes(half, 3, [Change(TextPosition(0, 2), TextPosition(0, 2), "\ude42")], UTF16)
     assert whole.text == "a🙂b"
     assert whole.index.to_position(3, UTF16) == TextPosition(0, 4)
+    behind = apply_changes(_opened("a\ude42b"), 2, [Change(TextPosition(0, 1), TextPosition(0, 1), "\ud83d")], UTF16)
+    assert behind.text == "a🙂b"
+    between = apply_changes(_opened("\ud83d--\ude42"), 2, [Change(TextPosition(0, 1), TextPosition(0, 3), "")], UTF16)
+    assert between.text == "🙂"
 
 
 def test_the_engine_never_sees_a_carriage_return_or_half_a_character() -> None:

@@ -61,6 +61,14 @@ def test_an_edit_in_a_long_text_shares_all_but_what_it_touches() -> None:
     assert "text" not in vars(edited)
 
 
+def test_a_line_end_that_comes_together_on_a_border_stays_in_one_chunk() -> None:
+    rope = Rope.of("abc\rdef\ngh", 2)
+    assert [chunk.text for chunk in rope.chunks] == ["ab", "c\r", "de", "f\n", "gh"]
+    check_sound(rope.replaced(4, 4, "\n"), "abc\r\ndef\ngh")
+    check_sound(rope.replaced(4, 7, ""), "abc\r\ngh")
+    assert rope.replaced(4, 7, "").line_count == 2
+
+
 def test_the_whole_text_is_joined_once() -> None:
     rope = Rope.of("ab\n" * 5_000)
     assert rope.text is rope.text
