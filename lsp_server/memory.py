@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lsp_server.document import Document, for_model
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Kind
+from lsp_server.settings import Settings
 
 # As much text as shapes an engine's answer; what lies further off may change.
 BEFORE_CHARS = 4096
@@ -24,11 +25,13 @@ KEPT_PER_DOCUMENT = 8
 class Offer:
     """A suggestion as it was shown: `texts[0]` first, the others in their order. `ticket` names it (`acceptance`).
 
-    `is_full`: all that was to be had was asked for, so that asking again would bring nothing new.
+    `settings` are those it was made under. `is_full`: all that was to be had was asked for, so that asking again would
+    bring nothing new.
     """
 
     texts: tuple[GhostText, ...]
     ticket: str
+    settings: Settings
     is_full: bool
 
 
@@ -57,21 +60,20 @@ class Memory:
         others = [kept for kept in old if _place(kept) != _place(new)]
         self._kept[document.uri, kind] = deque([*others, new], maxlen=KEPT_PER_DOCUMENT)
 
-    def recall(self, kind: Kind, document: Document, offset: int) -> Offer | None:
-        """What is left of an offer once what was typed since is taken off it; the newest offer that fits."""
+    def recall(self, kind: Kind, document: Document, offset: int, settings: Settings) -> Offer | None:
+        """What is left of an offer once what was typed since is taken off it; the newest offer that fits.
+
+        One that was made under other settings fits no longer.
+        """
         for kept in reversed(self._kept.get((document.uri, kind), ())):
-            if texts := tuple(_left_over(kept, document, offset)):
-                return Offer(texts, kept.offer.ticket, kept.offer.is_full)
+            if kept.offer.settings == settings and (texts := tuple(_left_over(kept, document, offset))):
+                return replace(kept.offer, texts=texts)
         return None
 
     def forget(self, uri: str) -> None:
         """Drop everything about a document."""
         for key in [key for key in self._kept if key[0] == uri]:
             del self._kept[key]
-
-    def clear(self) -> None:
-        """Drop everything."""
-        self._kept.clear()
 
 
 def _kept(document: Document, offset: int, offer: Offer) -> _Kept:

@@ -27,18 +27,23 @@ LATE = Notice(
 
 
 async def ask(
-    session: Session, job: Job, request: Fill | Rewrite, on_draft: Callable[[Draft], None] | None = None
+    session: Session,
+    job: Job,
+    request: Fill | Rewrite,
+    on_draft: Callable[[Draft], None] | None = None,
+    patience_s: float | None = None,
 ) -> Done:
     """The engine's result, recorded. Raises NoAnswer, or Superseded when the job was overtaken.
 
-    An engine that is not ready is not waited for. One that left for want of work is called back.
+    An engine that is not ready is not waited for. One that left for want of work is called back. Without `patience_s`
+    the request's own deadline and some grace are waited for.
     """
     engine = session.engine
     session.wake_engine()
     if engine.state != "ready":
         raise NoAnswer(_not_ready(session, job))
     try:
-        done = await job.run(engine.submit(request, on_draft), _patience_s(request.deadline_ms))
+        done = await job.run(engine.submit(request, on_draft), patience_s or _patience_s(request.deadline_ms))
     except TimeoutError:
         raise NoAnswer(LATE) from None
     except EngineError as error:

@@ -44,8 +44,8 @@ def is_read_only(uri: str) -> bool:
 def _is_protected(path: str | None) -> bool:
     """Whether nobody, or not this user, may write the file. A superuser may write all that anybody may."""
     try:
-        mode = os.stat(Path(path or "")).st_mode
+        mode = Path(path or "").stat().st_mode
     except (OSError, ValueError):
         return False
     writable = mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISREG(mode) and not (writable and os.access(Path(path or ""), os.W_OK))
+    return stat.S_ISREG(mode) and not (writable and os.access(path or "", os.W_OK))

@@ -23,6 +23,7 @@ from lsp_server.positions import PositionEncoding, negotiate
 from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
 from lsp_server.settings import Problem, Settings
+from lsp_server.typing_state import TypingState
 from lsp_server.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class Session:
         self.editor = editor
         self.clock = clock
         self.inflight = Inflight()
+        self.typing = TypingState(clock)
         self.progress = ProgressBoard()
         self.results: deque[Result] = deque(maxlen=RESULTS_KEPT)
         self.workspace = Workspace()
@@ -68,7 +70,6 @@ class Session:
         self._reported: tuple[Problem, ...] = ()
         self._told: set[str] = set()
         self.engine_message = ""
-        self._asked_at: dict[str, float] = {}
         self._retried_at: float | None = None
         engine.on_state(self._on_engine_state)
 
@@ -120,6 +121,7 @@ class Session:
     def open(self, document: Document) -> None:
         """A document was opened, or replaced whole."""
         self.inflight.supersede(document.uri)
+        self.typing.forget(document.uri)
         self._documents[document.uri] = document
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
@@ -127,13 +129,14 @@ class Session:
         document = self._documents.get(uri)
         if document is not None:
             self.inflight.move(uri, Moved(document, changes, self.encoding))
+            self.typing.changed(document)
             self._documents[uri] = apply_changes(document, version, changes, self.encoding)
 
     def close(self, uri: str) -> None:
         """Forget everything about a document."""
         self.inflight.supersede(uri)
         self._documents.pop(uri, None)
-        self._asked_at.pop(uri, None)
+        self.typing.forget(uri)
 
     def document(self, uri: str) -> Document | None:
         """The document as it is now; only for handlers that change it."""
@@ -177,13 +180,6 @@ class Session:
             return False
         opened = tuple(self.workspace.settings_for(uri) for uri in self._documents)
         return any(settings.enable for settings in opened or self.workspace.all_settings())
-
-    def pause_before_asking(self, uri: str) -> float:
-        """Seconds to wait so that only the last key of a burst asks: none for a lone request."""
-        now, burst_s = self.clock.now(), self.workspace.settings_for(uri).inline_debounce_ms / 1000
-        before = self._asked_at.get(uri)
-        self._asked_at[uri] = now
-        return burst_s if before is not None and now - before < burst_s else 0.0
 
     def record(self, kind: str, stats: Stats) -> None:
         """Remember how a result came to be."""

@@ -1,27 +1,38 @@
-"""What to suggest at a cursor: the text of one gap, for ghost text and for the menu."""
+"""What to suggest at a cursor: the texts of one gap, for ghost text and for the menu."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from uuid import uuid4
 
-from engine.protocol.messages import Fill
-from lsp_server import syntax
+from engine.protocol.messages import Done, Fill
+from lsp_server import line_scope, syntax
+from lsp_server.alternatives import distinct, presentable
 from lsp_server.document import Document, for_model
-from lsp_server.drafts import draft_feed
+from lsp_server.drafts import DraftFeed, draft_feed
 from lsp_server.errors import NoAnswer
-from lsp_server.ghost_text import GhostText, present_in
+from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job, Superseded
 from lsp_server.privacy import typing_refusal
 from lsp_server.question import ask
 from lsp_server.ranges import range_of
+from lsp_server.read_only import is_read_only
 from lsp_server.session import Session, Snapshot
 from lsp_server.surroundings import window_of
+
+# The rules of syntax read no further than this, so that a request in a large file costs no more than in a small one.
+READ_BEFORE_CHARS = 24_000
+READ_AFTER_CHARS = 12_000
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A cursor at `offset` of `document`: the editor's, or what it would be with a menu entry accepted."""
+    """A cursor at `offset` of `document`: the editor's, or what it would be with a menu entry accepted.
+
+    `texts` is how many different ones are wanted. `patience_s` is how long the answer is waited for at most; None
+    leaves that to the deadline, which the engine keeps.
+    """
 
     document: Document
     offset: int
@@ -29,12 +40,14 @@ class Gap:
     automatic: bool
     max_tokens: int
     deadline_ms: int
+    texts: int = 1
+    patience_s: float | None = None
 
 
 def may_suggest(snapshot: Snapshot, offset: int) -> bool:
     """Whether anything may be suggested while typing at `offset`."""
     settings, document = snapshot.settings, snapshot.document
-    if not settings.enable or typing_refusal(document, settings) is not None:
+    if not settings.enable or typing_refusal(document, settings) is not None or is_read_only(document.uri):
         return False
     if settings.in_comments:
         return True
@@ -42,40 +55,54 @@ def may_suggest(snapshot: Snapshot, offset: int) -> bool:
     return syntax.position_kind(text, place, document.language) == "code"
 
 
-def is_single_line(document: Document, offset: int) -> bool:
-    """Whether one line is what the place asks for."""
+def is_single_line(document: Document, offset: int, *, automatic: bool) -> bool:
+    """Whether one line is what the place asks for; who asks explicitly gets more wherever more can stand."""
     text, place = _as_the_engine_sees(document, offset)
-    return syntax.prefers_single_line(text, place, document.language)
+    if not automatic:
+        return syntax.prefers_single_line(text, place, document.language)
+    return line_scope.is_single_line(text, place, document.language)
 
 
 def _as_the_engine_sees(document: Document, offset: int) -> tuple[str, int]:
-    """The text with `\\n` line ends, which the rules of syntax are written for, and the offset in it."""
-    before = for_model(document.text[:offset])
-    return before + for_model(document.text[offset:]), len(before)
+    """The text around `offset` with `\n` line ends, which the rules of syntax are written for, and the offset in it."""
+    before = for_model(document.slice(max(0, offset - READ_BEFORE_CHARS), offset))
+    return before + for_model(document.slice(offset, offset + READ_AFTER_CHARS)), len(before)
 
 
 async def suggest(
     session: Session, job: Job, snapshot: Snapshot, gap: Gap, cursor: int, pause_s: float = 0.0
-) -> GhostText | None:
-    """The engine's text for `gap`, made presentable; None for nothing, for whatever reason. Finishes the job.
+) -> tuple[GhostText, ...]:
+    """The engine's texts for `gap`, made presentable; none for nothing, for whatever reason. Finishes the job.
 
-    `cursor` is the offset in the snapshot's document at which drafts are shown.
+    `cursor` is the offset in the snapshot's document at which drafts are shown. `pause_s` is spent before asking.
     """
     try:
         if pause_s:
             await job.run(session.clock.sleep(pause_s))
         feed = draft_feed(session, snapshot, range_of(snapshot, cursor, cursor))
-        done = await ask(session, job, _fill(snapshot, gap, wants_drafts=feed is not None), feed)
+        done = await _asked(session, job, gap, _fill(snapshot, gap, wants_drafts=feed is not None), feed)
     except Superseded:
-        return None
+        return ()
     except NoAnswer as nothing:
         session.tell(nothing.notice)
-        return None
+        return ()
     finally:
         job.finish()
     if not session.is_current(snapshot):
-        return None
-    return present_in(gap.document, gap.offset, done.text, single_line=gap.single_line, automatic=gap.automatic)
+        return ()
+    raws = (done.text, *done.alternatives)
+    return distinct(presentable(gap.document, gap.offset, raws, single_line=gap.single_line, automatic=gap.automatic))
+
+
+async def _asked(session: Session, job: Job, gap: Gap, request: Fill, feed: DraftFeed | None) -> Done:
+    """The engine's answer; the pauses between questions learn from whether it came in time. Raises as `ask` does."""
+    try:
+        done = await ask(session, job, request, feed, gap.patience_s)
+    except (Superseded, asyncio.CancelledError):
+        session.typing.debounce.outrun()
+        raise
+    session.typing.debounce.kept_up()
+    return done
 
 
 def _fill(snapshot: Snapshot, gap: Gap, *, wants_drafts: bool) -> Fill:
@@ -89,6 +116,7 @@ def _fill(snapshot: Snapshot, gap: Gap, *, wants_drafts: bool) -> Fill:
         max_lines=1 if gap.single_line else 0,
         deadline_ms=gap.deadline_ms,
         wants_drafts=wants_drafts,
+        alternatives=gap.texts,
     )
 
 

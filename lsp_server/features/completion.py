@@ -1,23 +1,30 @@
 """textDocument/completion: one entry in the menu, below those of other servers.
 
-The entry replaces the word before the cursor, so that its filter text matches what the user has typed.
+The entry replaces the word before the cursor, so that its filter text matches what the user has typed. The menu is
+never held up: at the deadline it goes without the entry, and asks again with the next key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import Any
 
 from lsprotocol import types
 
+from lsp_server.document import Document
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job
+from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of
 from lsp_server.session import Session, Snapshot
+from lsp_server.settings import Settings
 from lsp_server.suggestion import Gap, may_suggest, suggest
 
 DETAIL = "Lacuna"
 # Clients sort by this text; a tilde comes behind letters, digits and underscores.
 SORT_LAST = "~lacuna"
+# The engine's share of the deadline: its best text so far must arrive before the menu goes without it.
+ENGINE_SHARE = 0.8
 
 
 def completion(
@@ -27,53 +34,117 @@ def completion(
     uri = params.text_document.uri
     snapshot = session.snapshot(uri)
     if snapshot is None or not snapshot.settings.menu:
-        return _menu([])
+        return _menu(None)
     cursor = offset_of(snapshot, params.position)
     job = session.inflight.claim(uri, "menu")
     if not may_suggest(snapshot, cursor):
         job.finish()
-        return _menu([])
-    return _answer(session, job, snapshot, cursor)
+        return _menu(None)
+    if (known := _known(session, snapshot, cursor)) is not None:
+        job.finish()
+        session.wake_engine()
+        return _menu(_Entry(snapshot, cursor, known))
+    pause_s = session.typing.debounce.pause_s((uri, "menu"), snapshot.settings.inline_debounce_ms / 1000)
+    return _answer(session, job, snapshot, cursor, pause_s)
 
 
-async def _answer(session: Session, job: Job, snapshot: Snapshot, cursor: int) -> types.CompletionList:
-    settings = snapshot.settings
-    gap = Gap(
-        snapshot.document,
+def _known(session: Session, snapshot: Snapshot, cursor: int) -> GhostText | None:
+    """What was offered here a moment ago: in the menu, or as ghost text of one line."""
+    for kind in ("menu", "inline"):
+        offer = session.typing.memory.recall(kind, snapshot.document, cursor, snapshot.settings)
+        if offer is not None and "\n" not in offer.texts[0].text:
+            return offer.texts[0]
+    return None
+
+
+async def _answer(session: Session, job: Job, snapshot: Snapshot, cursor: int, pause_s: float) -> types.CompletionList:
+    gap = _gap(snapshot.document, cursor, snapshot.settings, pause_s)
+    ghosts = await suggest(session, job, snapshot, gap, cursor, pause_s)
+    if not ghosts:
+        return _menu(None)
+    session.typing.memory.keep("menu", snapshot.document, cursor, Offer(ghosts, "", snapshot.settings, is_full=True))
+    return _menu(_Entry(snapshot, cursor, ghosts[0]))
+
+
+def _gap(document: Document, cursor: int, settings: Settings, pause_s: float) -> Gap:
+    """One line, in what the pause leaves of the menu's deadline."""
+    left_s = max(settings.menu_deadline_ms / 1000 - pause_s, 0.001)
+    return Gap(
+        document,
         cursor,
         single_line=True,
         automatic=True,
         max_tokens=settings.menu_max_tokens,
-        deadline_ms=settings.menu_deadline_ms,
+        deadline_ms=max(1, int(left_s * 1000 * ENGINE_SHARE)),
+        patience_s=left_s,
     )
-    ghost = await suggest(session, job, snapshot, gap, cursor)
-    return _menu([_item(snapshot, cursor, ghost)] if ghost is not None else [])
 
 
-def _menu(items: list[types.CompletionItem]) -> types.CompletionList:
+class _Entry:
+    """One entry, as the editor at the other end can read it."""
+
+    def __init__(self, snapshot: Snapshot, cursor: int, ghost: GhostText) -> None:
+        self._snapshot = snapshot
+        self._start = word_start(snapshot.document, cursor)
+        self._end = ghost.end
+        self._text = snapshot.document.slice(self._start, ghost.start) + ghost.text
+
+    def listed(self) -> types.CompletionList:
+        """The list of this one entry; what the editor takes as a default of the list is said there."""
+        item, known = self._item(), self._snapshot.capabilities.menu_defaults
+        defaults = types.CompletionItemDefaults()
+        if "insertTextFormat" in known:
+            defaults.insert_text_format, item.insert_text_format = item.insert_text_format, None
+        if "insertTextMode" in known:
+            defaults.insert_text_mode, item.insert_text_mode = item.insert_text_mode, None
+        if "data" in known:
+            defaults.data, item.data = item.data, None
+        if "editRange" in known:
+            defaults.edit_range, item.text_edit, item.text_edit_text = self._edit_range(), None, self._text
+        return types.CompletionList(is_incomplete=True, items=[item], item_defaults=defaults if known else None)
+
+    def _item(self) -> types.CompletionItem:
+        """One plain edit, from the word's start to the end of what the text takes the place of: all on one line."""
+        return types.CompletionItem(
+            label=self._text.strip().partition("\n")[0],
+            kind=types.CompletionItemKind.Text,
+            detail=DETAIL,
+            filter_text=self._text,
+            sort_text=SORT_LAST,
+            insert_text_format=types.InsertTextFormat.PlainText,
+            insert_text_mode=types.InsertTextMode.AsIs if self._snapshot.capabilities.text_as_is else None,
+            text_edit=self._edit(),
+            data=self._data(),
+        )
+
+    def _edit(self) -> types.TextEdit | types.InsertReplaceEdit:
+        area = range_of(self._snapshot, self._start, self._end)
+        if self._snapshot.capabilities.inserts_or_replaces:
+            return types.InsertReplaceEdit(self._text, insert=area, replace=area)
+        return types.TextEdit(area, self._text)
+
+    def _edit_range(self) -> types.Range | types.EditRangeWithInsertReplace:
+        """Inserting and replacing are the same: the text holds of the line's rest what it takes the place of."""
+        area = range_of(self._snapshot, self._start, self._end)
+        if self._snapshot.capabilities.inserts_or_replaces:
+            return types.EditRangeWithInsertReplace(insert=area, replace=area)
+        return area
+
+    def _data(self) -> dict[str, Any]:
+        """What `completionItem/resolve` shows the difference by."""
+        document = self._snapshot.document
+        place = {"uri": document.uri, "version": document.version, "start": self._start, "end": self._end}
+        return place | {"text": self._text}
+
+
+def _menu(entry: _Entry | None) -> types.CompletionList:
     """Always incomplete: the entry was made for this cursor and is made anew for the next."""
-    return types.CompletionList(is_incomplete=True, items=items)
+    return entry.listed() if entry is not None else types.CompletionList(is_incomplete=True, items=[])
 
 
-def _item(snapshot: Snapshot, cursor: int, ghost: GhostText) -> types.CompletionItem:
-    """One plain edit, from the word's start to the end of what the text takes the place of: all on one line."""
-    start = word_start(snapshot.document.text, cursor)
-    text = snapshot.document.text[start : ghost.start] + ghost.text
-    return types.CompletionItem(
-        label=text.strip(),
-        kind=types.CompletionItemKind.Text,
-        detail=DETAIL,
-        filter_text=text,
-        sort_text=SORT_LAST,
-        insert_text_format=types.InsertTextFormat.PlainText,
-        insert_text_mode=types.InsertTextMode.AsIs if snapshot.capabilities.text_as_is else None,
-        text_edit=types.TextEdit(range_of(snapshot, start, ghost.end), text),
-    )
-
-
-def word_start(text: str, offset: int) -> int:
+def word_start(document: Document, offset: int) -> int:
     """Where the word that ends at `offset` begins: letters of any script, digits and underscores."""
     start = offset
-    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
+    while start > 0 and ((letter := document.slice(start - 1, start)).isalnum() or letter == "_"):
         start -= 1
     return start

@@ -1,24 +1,30 @@
 """textDocument/inlineCompletion: ghost text at the cursor.
 
-The newest request of a document wins: an older one is answered null at once. While keys come in quick succession
-only the last of them asks the engine.
+The newest request of a document wins: an older one is answered null at once. Typing on through what was offered, or
+back, is answered from memory. While keys come in quick succession only the last of them asks the engine. Who asks
+explicitly gets several texts; what comes by itself is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lsprotocol import types
 
+from lsp_server import acceptance
+from lsp_server.alternatives import distinct
 from lsp_server.document import Document
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job
+from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import Gap, inserted_text, is_single_line, may_suggest, suggest
 
 Reply = types.InlineCompletionList | None
+
+ACCEPTED = "Lacuna: suggestion accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,17 @@ class Chosen:
     text: str
 
 
-def inline_completion(session: Session, params: types.InlineCompletionParams) -> Awaitable[Reply] | None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request: the snapshot of its document, the gap to fill, and the menu entry it must extend."""
+
+    snapshot: Snapshot
+    gap: Gap
+    cursor: int
+    chosen: Chosen | None
+
+
+def inline_completion(session: Session, params: types.InlineCompletionParams) -> Awaitable[Reply] | Reply:
     """Claims the document's place and takes the snapshot before anything is awaited."""
     uri = params.text_document.uri
     snapshot = session.snapshot(uri)
@@ -43,8 +59,19 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
         return None
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     chosen = _chosen(snapshot, params.context.selected_completion_info)
-    pause_s = session.pause_before_asking(uri) if automatic else 0.0
-    return _answer(session, job, snapshot, _gap(snapshot, cursor, chosen, automatic), cursor, chosen, pause_s)
+    asked = Asked(snapshot, _gap(snapshot, cursor, chosen, automatic), cursor, chosen)
+    known = session.typing.memory.recall("inline", asked.gap.document, asked.gap.offset, snapshot.settings)
+    if automatic and (taken_back := session.typing.undoing.taken_back(snapshot.document)) is not None:
+        # One character less is a Backspace, over which the suggestion grows back; anything else is an undo.
+        job.finish()
+        return _recalled(session, asked, known) if known is not None and taken_back == 1 else None
+    if known is not None and (automatic or known.is_full):
+        job.finish()
+        return _recalled(session, asked, known)
+    pause_s = 0.0
+    if automatic:
+        pause_s = session.typing.debounce.pause_s((uri, "inline"), snapshot.settings.inline_debounce_ms / 1000)
+    return _answer(session, job, asked, known, pause_s)
 
 
 def _chosen(snapshot: Snapshot, info: types.SelectedCompletionInfo | None) -> Chosen | None:
@@ -61,30 +88,58 @@ def _gap(snapshot: Snapshot, cursor: int, chosen: Chosen | None, automatic: bool
     return Gap(
         document,
         offset,
-        single_line=is_single_line(document, offset),
+        single_line=is_single_line(document, offset, automatic=automatic),
         automatic=automatic,
         max_tokens=settings.inline_max_tokens,
         deadline_ms=settings.inline_deadline_ms,
+        texts=1 if automatic else settings.inline_alternatives,
     )
 
 
-async def _answer(
-    session: Session, job: Job, snapshot: Snapshot, gap: Gap, cursor: int, chosen: Chosen | None, pause_s: float
-) -> Reply:
-    ghost = await suggest(session, job, snapshot, gap, cursor, pause_s)
-    item = _item(snapshot, gap, ghost, chosen) if ghost is not None else None
-    return types.InlineCompletionList(items=[item]) if item is not None else None
+def _recalled(session: Session, asked: Asked, known: Offer) -> Reply:
+    """The answer out of memory: no engine is asked, but one that left is called back for the next key."""
+    session.wake_engine()
+    session.typing.acceptance.recalled += 1
+    texts = known.texts[:1] if asked.gap.automatic else known.texts
+    return _listed(asked, texts, known.ticket)
 
 
-def _item(snapshot: Snapshot, gap: Gap, ghost: GhostText, chosen: Chosen | None) -> types.InlineCompletionItem | None:
+async def _answer(session: Session, job: Job, asked: Asked, known: Offer | None, pause_s: float) -> Reply:
+    """What the engine says, behind what was offered here before."""
+    fresh = await suggest(session, job, asked.snapshot, asked.gap, asked.cursor, pause_s)
+    if not session.is_current(asked.snapshot):
+        return None
+    ghosts = distinct((*(known.texts if known is not None else ()), *fresh))
+    texts = tuple(ghost for ghost in ghosts if _place(asked, ghost) is not None)
+    if not texts:
+        return None
+    ticket = known.ticket if known is not None else session.typing.acceptance.offered(asked.gap.document.uri)
+    offer = Offer(texts, ticket, asked.snapshot.settings, is_full=bool(fresh) and not asked.gap.automatic)
+    session.typing.memory.keep("inline", asked.gap.document, asked.gap.offset, offer)
+    return _listed(asked, texts, ticket)
+
+
+def _listed(asked: Asked, texts: Iterable[GhostText], ticket: str) -> Reply:
+    items = list(_items(asked, texts, ticket))
+    return types.InlineCompletionList(items=items) if items else None
+
+
+def _items(asked: Asked, texts: Iterable[GhostText], ticket: str) -> Iterator[types.InlineCompletionItem]:
+    for ghost in texts:
+        if (place := _place(asked, ghost)) is not None:
+            area, text = place
+            accepted = types.Command(ACCEPTED, acceptance.COMMAND, arguments=[ticket])
+            yield types.InlineCompletionItem(insert_text=text, range=area, command=accepted)
+
+
+def _place(asked: Asked, ghost: GhostText) -> tuple[types.Range, str] | None:
+    """Where a text goes and what is inserted there; None where no item can say so."""
     start, end, text = ghost.start, ghost.end, ghost.text
-    if chosen is not None:
-        inserted = inserted_text(ghost, gap.document.text, gap.offset)
+    if asked.chosen is not None:
+        inserted = inserted_text(ghost, asked.gap.document.text, asked.gap.offset)
         if not inserted:
             return None
-        start, end, text = chosen.start, chosen.end, chosen.text + inserted
-    area = range_of(snapshot, start, end)
+        start, end, text = asked.chosen.start, asked.chosen.end, asked.chosen.text + inserted
+    area = range_of(asked.snapshot, start, end)
     # The range of an item must not leave its line (LSP 3.18, InlineCompletionItem.range).
-    if area.start.line != area.end.line:
-        return None
-    return types.InlineCompletionItem(insert_text=text, range=area)
+    return (area, text) if area.start.line == area.end.line else None

@@ -27,7 +27,7 @@ def initialize(
             text_document_sync=types.TextDocumentSyncOptions(
                 open_close=True, change=types.TextDocumentSyncKind.Incremental
             ),
-            completion_provider=types.CompletionOptions(),
+            completion_provider=types.CompletionOptions(resolve_provider=True),
             inline_completion_provider=types.InlineCompletionOptions(),
             code_action_provider=types.CodeActionOptions(code_action_kinds=list(action_kinds), resolve_provider=True),
             execute_command_provider=types.ExecuteCommandOptions(commands=list(commands)),

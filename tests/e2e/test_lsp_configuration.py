@@ -121,6 +121,8 @@ class Sections:
 
 async def tokens_asked(client: lsp.LspClient, uri: str) -> int:
     """With which budget a completion in `uri` goes to the engine."""
+    # Opened anew, so that the answer is not the one remembered.
+    client.open("total = ", uri)
     await client.inline(0, 8, uri)
     tokens: int = (await client.engine())["requests"][-1]["max_tokens"]
     return tokens

@@ -26,9 +26,13 @@ FACTS = Facts(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One scripted answer. `hold` waits for `FakeEngine.release`; `delay_s` lets real time pass before the answer."""
+    """One scripted answer; of `alternatives` as many are told as were asked for.
+
+    `hold` waits for `FakeEngine.release`; `delay_s` lets real time pass before the answer.
+    """
 
     text: str = ""
+    alternatives: tuple[str, ...] = ()
     stop: Stop = "end"
     drafts: tuple[str, ...] = ()
     hold: bool = False
@@ -106,7 +110,8 @@ class FakeEngine:
             await asyncio.sleep(reply.delay_s)
         if reply.error is not None:
             raise reply.error
-        return Done(request.id, reply.text, stats(reply.stop))
+        wanted = request.alternatives if isinstance(request, Fill) else 1
+        return Done(request.id, reply.text, stats(reply.stop), reply.alternatives[: wanted - 1])
 
     async def status(self) -> StatusReport:
         jobs = len(self.requests) - len(self._running) - len(self.cancelled)

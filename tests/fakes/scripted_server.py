@@ -25,9 +25,11 @@ def engine_from(script: dict[str, Any]) -> FakeEngine:
     return FakeEngine(replies=replies, state=state, state_after_start=script.get("after_start", "ready"))
 
 
-def _reply(error: list[str] | None = None, drafts: tuple[str, ...] = (), **fields: Any) -> Reply:
+def _reply(
+    error: list[str] | None = None, drafts: tuple[str, ...] = (), alternatives: tuple[str, ...] = (), **fields: Any
+) -> Reply:
     fault = EngineError(*error) if error is not None else None
-    return Reply(error=fault, drafts=tuple(drafts), **fields)
+    return Reply(error=fault, drafts=tuple(drafts), alternatives=tuple(alternatives), **fields)
 
 
 def scripted_server(script: dict[str, Any]) -> LacunaServer:

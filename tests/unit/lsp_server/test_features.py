@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -43,9 +44,11 @@ INVOKED = ghost_params(types.InlineCompletionTriggerKind.Invoked)
 
 def begin(session: Session, params: types.InlineCompletionParams) -> asyncio.Future[Any]:
     """A request as the protocol runs it: the part before the first await now, the rest as a task."""
-    work = inline_completion(session, params)
-    assert work is not None
-    return asyncio.ensure_future(work)
+
+    async def result(reply: Any) -> Any:
+        return await reply if inspect.isawaitable(reply) else reply
+
+    return asyncio.ensure_future(result(inline_completion(session, params)))
 
 
 @pytest.mark.asyncio
@@ -106,7 +109,7 @@ def test_drafts_are_thinned_to_twenty_a_second() -> None:
     [("", 0, 0), ("x = ", 4, 4), ("x = pr", 6, 4), ("naïve_x2", 8, 0), ("a.b", 3, 2), ("変数", 2, 0)],
 )
 def test_a_word_begins_behind_what_is_no_letter(text: str, offset: int, start: int) -> None:
-    assert word_start(text, offset) == start
+    assert word_start(Document.open(URI, 1, "python", text), offset) == start
 
 
 @pytest.mark.parametrize(

@@ -192,17 +192,6 @@ def test_what_a_state_has_told_is_not_told_again_and_a_fault_alerts_who_acted() 
     assert (editor.shown, editor.alerts) == (["said"], ["said", "said"])
 
 
-def test_a_lone_request_asks_at_once_and_a_burst_waits() -> None:
-    session, _, clock = new_session()
-    burst_s = session.settings.inline_debounce_ms / 1000
-    assert session.pause_before_asking(URI) == 0
-    clock.advance(burst_s / 2)
-    assert session.pause_before_asking(URI) == burst_s
-    assert session.pause_before_asking("file:///b.py") == 0
-    clock.advance(burst_s * 2)
-    assert session.pause_before_asking(URI) == 0
-
-
 def test_only_recent_results_are_kept() -> None:
     session, _, _ = new_session()
     for _ in range(RESULTS_KEPT + 5):
