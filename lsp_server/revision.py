@@ -1,124 +1,160 @@
-"""A selection rewritten: asked of the engine, cleaned, and turned into an edit of exactly one document version."""
+"""A passage revised: asked of the engine, cleaned, checked, and turned into the smallest replacements.
+
+Owns the request for a passage and what its answer becomes. Must not know how a document moves or what a client is
+told: see `errand`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from uuid import uuid4
 
-from lsprotocol import types
-
-from engine.protocol.messages import Done, Fill, Rewrite
+from engine.protocol.messages import Fill, Rewrite
 from lsp_server import edits, ghost_text, rewrite_text, syntax
 from lsp_server.document import Document, for_model
-from lsp_server.drafts import draft_feed
-from lsp_server.errors import NoAnswer, content_modified
-from lsp_server.inflight import Job, Superseded
-from lsp_server.privacy import refusal
-from lsp_server.question import ask
-from lsp_server.ranges import range_of, workspace_edit
-from lsp_server.rewrite import gap_of
-from lsp_server.session import Session, Snapshot
+from lsp_server.errand import NO_CHANGE, Errand
+from lsp_server.errors import NoAnswer, Notice
+from lsp_server.passage import Passage
+from lsp_server.session import Snapshot
+from lsp_server.splice import REPAIR, Splice
 from lsp_server.suggestion import inserted_text
 from lsp_server.surroundings import window_of
 
-UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
-TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
-CUT_OFF = "Lacuna: the answer was cut off before its end; nothing was changed."
-NO_CHANGE = "Lacuna: nothing to change here."
+UNSOUND = "The result has syntax errors that were not there before. Look at it before you keep it."
+NOTHING = Notice("no change", NO_CHANGE, prominent=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The text from `start` to `end`, and what to do with it: an empty `instruction` fills it from around."""
+class Revision:
+    """What a passage becomes: replacements of the document as it is now. `note` says what is wrong with them."""
 
+    replacements: list[edits.TextReplacement]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """`[start, end)` of a document, with all the text around it as an engine may see it."""
+
+    document: Document
     start: int
     end: int
-    instruction: str
+    hint: str = ""
 
-    @classmethod
-    def to_fill(cls, document: Document, start: int, end: int) -> Selection:
-        """The gap in a selection of `document` that is to be filled from its surroundings."""
-        return cls(*gap_of(document.text, start, end), "")
+    @property
+    def before(self) -> str:
+        """All the text in front, `hint` included."""
+        return for_model(self.document.text[: self.start]) + self.hint
 
-    def surroundings_in(self, document: Document) -> tuple[str, str]:
-        """All the text before and behind, with `\\n` line ends."""
-        return for_model(document.text[: self.start]), for_model(document.text[self.end :])
-
-
-def may_revise(session: Session, snapshot: Snapshot) -> bool:
-    """Whether the engine may be asked to revise this document. If not, the person is told why."""
-    if not snapshot.settings.enable:
-        session.answer_act(TURNED_OFF)
-        return False
-    if refusal(snapshot.document, snapshot.settings) is not None:
-        session.answer_act(UNSHARED)
-        return False
-    return True
+    @property
+    def after(self) -> str:
+        """All the text behind."""
+        return for_model(self.document.text[self.end :])
 
 
-async def revise(session: Session, job: Job, snapshot: Snapshot, selection: Selection) -> types.WorkspaceEdit | None:
-    """The edit, or None when there is none to make (the person is told why). Finishes the job.
-
-    Raises JsonRpcContentModified when the document is no longer the snapshot's.
-    """
-    try:
-        feed = draft_feed(session, snapshot, range_of(snapshot, selection.start, selection.end))
-        done = await ask(session, job, _request(snapshot, selection, wants_drafts=feed is not None), feed)
-    except Superseded:
-        raise content_modified() from None
-    except NoAnswer as nothing:
-        session.answer_act(nothing.notice.text, is_fault=nothing.notice.is_fault)
-        return None
-    finally:
-        job.finish()
-    if not session.is_current(snapshot):
-        raise content_modified()
-    if done.stats.stop in ("budget", "deadline"):
-        session.answer_act(CUT_OFF)
-        return None
-    replacements = _replacements(snapshot, selection, done)
+async def revise(errand: Errand, passage: Passage) -> Revision:
+    """The revision of a passage. Raises NoAnswer when there is none, Superseded when the passage was touched."""
+    request = _request(errand, passage)
+    raw = (await errand.ask(request)).text
+    new = _cleaned(errand, passage, raw)
+    if new is None or new == for_model(passage.text):
+        raise NoAnswer(NOTHING)
+    new, is_sound = await repaired(errand, _splice(_gap(errand, passage), passage.text), new)
+    # The document may have moved on while the engine worked; the passage is the same, elsewhere.
+    document, anchor = errand.snapshot.document, errand.anchor
+    old = document.text[anchor.start : anchor.end]
+    replacements = edits.minimal_edits(old, document.to_document_newlines(new), anchor.start)
     if not replacements:
-        session.answer_act(NO_CHANGE)
-        return None
-    return workspace_edit(snapshot, replacements)
+        raise NoAnswer(NOTHING)
+    return Revision(replacements, "" if is_sound else UNSOUND)
 
 
-def _request(snapshot: Snapshot, selection: Selection, *, wants_drafts: bool) -> Fill | Rewrite:
-    settings = snapshot.settings
-    window = window_of(snapshot, snapshot.document, selection.start, selection.end)
-    before, after = window.prefix, window.suffix
-    selected = for_model(snapshot.document.text[selection.start : selection.end])
-    job_id, language = uuid4().hex, snapshot.document.language
-    limits = (settings.rewrite_max_tokens, settings.rewrite_deadline_ms)
-    if not selection.instruction:
-        around = selection.surroundings_in(snapshot.document)
-        lines = 1 if syntax.prefers_single_line("".join(around), len(around[0]), language) else 0
-        return Fill(job_id, language, before, after, selected, limits[0], lines, limits[1], wants_drafts)
-    return Rewrite(job_id, language, before, selected, after, selection.instruction, limits[0], limits[1], wants_drafts)
+async def repaired(errand: Errand, splice: Splice, new: str) -> tuple[str, bool]:
+    """`new`, or what the engine makes of its broken lines when asked once more; and whether that is sound."""
+    span = splice.broken_span(new)
+    if span is None:
+        return new, True
+    head, broken, tail = new[: span[0]], new[slice(*span)], new[span[1] :]
+    before, after = splice.before + head, tail + splice.after
+    settings = errand.snapshot.settings
+    request = Rewrite(
+        id=uuid4().hex,
+        language=splice.language,
+        before=before[-settings.prefix_chars :],
+        selection=broken,
+        after=after[: settings.suffix_chars],
+        instruction=REPAIR,
+        max_tokens=settings.rewrite_max_tokens,
+        deadline_ms=settings.rewrite_deadline_ms,
+    )
+    try:
+        raw = (await errand.ask(request)).text
+    except NoAnswer:
+        # The first answer is still there to be offered, with a note.
+        return new, False
+    mended = rewrite_text.clean_rewrite(raw, before, broken, after, splice.language, REPAIR)
+    if mended is None or splice.breaks(head + mended + tail):
+        return new, False
+    return head + mended + tail, True
 
 
-def _replacements(snapshot: Snapshot, selection: Selection, done: Done) -> list[edits.TextReplacement]:
-    """The smallest edits inside the selection that make it the new text; none when that is the present one."""
-    text = snapshot.document.text
-    selected = text[selection.start : selection.end]
-    clean = _filled if not selection.instruction else _rewritten
-    new_text = clean(snapshot, selection, done.text)
-    if new_text is None or new_text == for_model(selected):
-        return []
-    new_text = snapshot.document.to_document_newlines(new_text)
-    return edits.minimal_edits(selected, new_text, selection.start)
+def fill_request(snapshot: Snapshot, gap: Gap, draft: str, *, wants_drafts: bool) -> Fill:
+    """The question what stands in a gap."""
+    settings, language = snapshot.settings, snapshot.document.language
+    window = window_of(snapshot, gap.document, gap.start, gap.end)
+    before = gap.before
+    return Fill(
+        id=uuid4().hex,
+        language=language,
+        prefix=window.prefix + gap.hint,
+        suffix=window.suffix,
+        draft=draft,
+        max_tokens=settings.rewrite_max_tokens,
+        max_lines=1 if syntax.prefers_single_line(before + gap.after, len(before), language) else 0,
+        deadline_ms=settings.rewrite_deadline_ms,
+        wants_drafts=wants_drafts,
+    )
 
 
-def _rewritten(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
-    before, after = selection.surroundings_in(snapshot.document)
-    selected = for_model(snapshot.document.text[selection.start : selection.end])
-    language, instruction = snapshot.document.language, selection.instruction
-    return rewrite_text.clean_rewrite(raw, before, selected, after, language, instruction)
-
-
-def _filled(snapshot: Snapshot, selection: Selection, raw: str) -> str | None:
-    """The gap's text by the rules of ghost text: what repeats the surroundings is taken off, the rest stays."""
-    before, after = selection.surroundings_in(snapshot.document)
-    around, offset = before + after, len(before)
-    ghost = ghost_text.present(raw, around, offset, snapshot.document.language, automatic=False)
+def filled_text(gap: Gap, raw: str) -> str | None:
+    """A gap's text by the rules of ghost text: what repeats the surroundings is taken off, the rest stays."""
+    around, offset = gap.before + gap.after, len(gap.before)
+    ghost = ghost_text.present(raw, around, offset, gap.document.language, automatic=False)
     return inserted_text(ghost, around, offset) if ghost is not None else None
+
+
+def _gap(errand: Errand, passage: Passage) -> Gap:
+    return Gap(errand.snapshot.document, errand.anchor.start, errand.anchor.end, passage.hint)
+
+
+def _splice(gap: Gap, old: str) -> Splice:
+    before = gap.before.removesuffix(gap.hint) if gap.hint else gap.before
+    return Splice(before, for_model(old), gap.after, gap.document.language)
+
+
+def _request(errand: Errand, passage: Passage) -> Fill | Rewrite:
+    snapshot, gap = errand.snapshot, _gap(errand, passage)
+    text, settings = for_model(passage.text), snapshot.settings
+    if not passage.instruction:
+        return fill_request(snapshot, gap, text, wants_drafts=errand.wants_drafts)
+    window = window_of(snapshot, gap.document, gap.start, gap.end)
+    return Rewrite(
+        id=uuid4().hex,
+        language=gap.document.language,
+        before=window.prefix,
+        selection=text,
+        after=window.suffix,
+        instruction=passage.instruction,
+        max_tokens=settings.rewrite_max_tokens,
+        deadline_ms=settings.rewrite_deadline_ms,
+        wants_drafts=errand.wants_drafts,
+    )
+
+
+def _cleaned(errand: Errand, passage: Passage, raw: str) -> str | None:
+    gap = _gap(errand, passage)
+    if not passage.instruction:
+        return filled_text(gap, raw)
+    return rewrite_text.clean_rewrite(
+        raw, gap.before, for_model(passage.text), gap.after, gap.document.language, passage.instruction
+    )

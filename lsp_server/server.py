@@ -14,6 +14,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from lsp_server import __version__
+from lsp_server.actions import KINDS
 from lsp_server.client import LspEditor
 from lsp_server.clock import Clock, SystemClock
 from lsp_server.engine_client import Engine
@@ -21,14 +22,14 @@ from lsp_server.features import (
     code_action,
     code_action_resolve,
     completion,
-    completion_resolve,
     configuration,
     execute_command,
+    fill_holes,
     inline_completion,
     lifecycle,
     sync,
+    work_done_progress,
 )
-from lsp_server.rewrite import ACTIONS
 from lsp_server.session import Session
 from lsp_server.wire import StrictProtocol
 
@@ -60,9 +61,8 @@ def create_server(engine: Engine | Callable[[], Engine], clock: Clock | None = N
 
 
 def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[..., Any]]:
-    kinds = tuple(action.kind for action in ACTIONS)
     return {
-        types.INITIALIZE: partial(lifecycle.initialize, session, protocol, kinds, execute_command.COMMANDS),
+        types.INITIALIZE: partial(lifecycle.initialize, session, protocol, KINDS, execute_command.COMMANDS),
         types.INITIALIZED: partial(_initialized, session, protocol),
         types.SHUTDOWN: partial(lifecycle.shutdown, protocol),
         types.EXIT: partial(lifecycle.leave, protocol),
@@ -71,10 +71,11 @@ def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[
         types.TEXT_DOCUMENT_DID_CLOSE: partial(sync.did_close, session),
         types.TEXT_DOCUMENT_INLINE_COMPLETION: partial(inline_completion.inline_completion, session),
         types.TEXT_DOCUMENT_COMPLETION: partial(completion.completion, session),
-        types.COMPLETION_ITEM_RESOLVE: partial(completion_resolve.completion_resolve, session),
         types.TEXT_DOCUMENT_CODE_ACTION: partial(code_action.code_action, session),
         types.CODE_ACTION_RESOLVE: partial(code_action_resolve.code_action_resolve, session),
         types.WORKSPACE_EXECUTE_COMMAND: partial(execute_command.execute_command, session),
+        types.WINDOW_WORK_DONE_PROGRESS_CANCEL: partial(work_done_progress.cancel, session),
+        fill_holes.METHOD: partial(fill_holes.fill_holes_of, session),
         types.WORKSPACE_DID_CHANGE_CONFIGURATION: partial(configuration.did_change_configuration, session),
         types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: partial(configuration.did_change_workspace_folders, session),
     }

@@ -7,12 +7,15 @@ environment. An unknown key or a wrong value is reported with its path and never
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-Value: TypeAlias = bool | int | str | tuple[str, ...]
+from lsp_server.own_actions import OwnAction, parse_own_actions
+
+Value: TypeAlias = bool | int | str | tuple[str, ...] | tuple[OwnAction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Rule:
     least: int = 0
     most: int = 0
     choices: tuple[str, ...] = ()
+    are_actions: bool = False
 
 
 def _setting(default: Any, path: str, doc: str, **limits: Any) -> Any:
@@ -66,24 +70,34 @@ class Settings:
     inline_debounce_ms: int = _setting(
         75,
         "inlineCompletion.debounceMs",
-        "While keys come faster than this, only the last of them asks the engine; grows, up to 600, while the engine "
-        "cannot keep up. 0 asks with every key.",
+        "While keys come faster than this, only the last of them asks the engine.",
         most=10_000,
-    )
-    inline_alternatives: int = _setting(
-        4, "inlineCompletion.alternatives", "How many different texts to offer who asks for ghost text.", least=1, most=8
     )
     in_comments: bool = _setting(True, "inlineCompletion.inComments", "Suggest inside comments and strings.")
     menu: bool = _setting(True, "completion.enable", "Offer one entry in the completion menu.")
     menu_max_tokens: int = _setting(32, "completion.maxTokens", "Longest menu entry, in tokens.", least=1, most=4096)
     menu_deadline_ms: int = _setting(
-        1500, "completion.deadlineMs", "After this time the menu goes without the entry.", least=1, most=600_000
+        4000, "completion.deadlineMs", "After this time the menu goes without the entry.", most=600_000
     )
     rewrite_max_tokens: int = _setting(
         512, "rewrite.maxTokens", "Longest rewritten selection, in tokens.", least=1, most=16_384
     )
     rewrite_deadline_ms: int = _setting(
         120_000, "rewrite.deadlineMs", "A rewrite that takes longer changes nothing; 0 waits.", most=3_600_000
+    )
+    rewrite_confirm: bool = _setting(
+        True, "rewrite.confirm", "Where the editor can, have each change of a rewrite confirmed before it is applied."
+    )
+    hole_markers: tuple[str, ...] = _setting(
+        ("<fill>", "...", "pass  # fill"),
+        "holes.markers",
+        "What a hole to be filled looks like. `...`, and a marker with a blank in it, must be alone in a body.",
+    )
+    own_actions: tuple[OwnAction, ...] = _setting(
+        (),
+        "actions",
+        "Code actions of your own: a list of `{title, instruction, languages}`; without `languages` for all of them.",
+        are_actions=True,
     )
     prefix_chars: int = _setting(
         4096, "context.prefixChars", "How much text before the cursor the engine sees.", most=1_000_000
@@ -174,6 +188,9 @@ def _checked(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
         return _checked_number(raw, default, rule)
     if isinstance(default, str):
         return _checked_choice(raw, default, rule)
+    if rule.are_actions:
+        own_actions, fault = parse_own_actions(raw)
+        return own_actions, fault
     return _checked_list(raw, default)
 
 
@@ -183,7 +200,7 @@ def _checked_choice(raw: object, default: str, rule: Rule) -> tuple[str, str]:
     return default, "must be one of " + ", ".join(rule.choices)
 
 
-def _checked_list(raw: object, default: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def _checked_list(raw: object, default: Value) -> tuple[Value, str]:
     if isinstance(raw, list | tuple) and all(isinstance(item, str) for item in raw):
         return tuple(raw), ""
     return default, "must be a list of strings"
@@ -208,4 +225,4 @@ def _kind(raw: object) -> str:
 def _shown(default: Value) -> str:
     if isinstance(default, bool):
         return "true" if default else "false"
-    return "[]" if isinstance(default, tuple) else str(default)
+    return json.dumps(default) if isinstance(default, tuple) else str(default)

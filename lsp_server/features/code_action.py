@@ -1,46 +1,129 @@
-"""textDocument/codeAction: what could be done with a selection. Never asks the engine.
+"""textDocument/codeAction: what could be done at a selection, a diagnostic or an instruction. Never asks the engine.
 
-Each action carries a ticket; the edit is made by `codeAction/resolve` once the person has picked one.
+Each action carries a ticket; the edit is made by `codeAction/resolve` once the person has picked one. None is ever
+marked as preferred: what a model writes is to be chosen, not applied by a key that means "the obvious fix".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from lsprotocol import types
 
+from lsp_server import actions
+from lsp_server.actions import Action, is_wanted
+from lsp_server.commented_code import passage_of_comments
+from lsp_server.errand import UNSHARED
+from lsp_server.holes import find_holes
 from lsp_server.privacy import refusal
 from lsp_server.ranges import span_of
-from lsp_server.rewrite import ACTIONS, Action, Ticket, is_wanted, to_data
 from lsp_server.session import Session, Snapshot
+from lsp_server.tickets import ticket_for, to_data
+
+MOST_FIXES = 8
+# Fewer characters than this many per token are never needed, so that a longer selection is sure to be cut off.
+MOST_CHARS_PER_TOKEN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An action on `[start, end)`; `reason` says why it cannot be used, `diagnostic` what it is for."""
+
+    action: Action
+    start: int
+    end: int
+    reason: str = ""
+    diagnostic: types.Diagnostic | None = None
 
 
 def code_action(session: Session, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """The rewrites of a selection that the client asked for; none without one."""
+    """What the client asked for: nothing that does not apply, and nothing of its own accord without a reason."""
     snapshot = session.snapshot(params.text_document.uri)
-    if snapshot is None or not _is_possible(snapshot):
+    # A client that cannot resolve an edit could never apply one, so it is offered nothing.
+    if snapshot is None or not snapshot.settings.enable or not snapshot.capabilities.resolves_edits:
         return []
-    start, end = span_of(snapshot, params.range)
-    if start == end:
-        return []
-    only = tuple(str(getattr(kind, "value", kind)) for kind in params.context.only or ())
-    blank = not snapshot.document.text[start:end].strip()
+    context = params.context
+    is_automatic = context.trigger_kind == types.CodeActionTriggerKind.Automatic
+    only = None if context.only is None else [str(getattr(kind, "value", kind)) for kind in context.only]
     return [
-        _offer(snapshot, action, start, end)
-        for action in ACTIONS
-        if is_wanted(action.kind, only if params.context.only is not None else None)
-        # There is nothing to follow an instruction on in blank text; filling it is what one may want.
-        and not (blank and action.instruction)
+        _shown(snapshot, offer)
+        for offer in _offers(snapshot, params, is_automatic=is_automatic)
+        if is_wanted(offer.action.kind, only)
+        and (not offer.reason or (snapshot.capabilities.disables_actions and not is_automatic))
     ]
 
 
-def _is_possible(snapshot: Snapshot) -> bool:
-    """A client that cannot resolve an edit could never apply one, so it is offered nothing."""
-    if not snapshot.settings.enable or not snapshot.capabilities.resolves_edits:
-        return False
-    return refusal(snapshot.document, snapshot.settings) is None
+def _offers(snapshot: Snapshot, params: types.CodeActionParams, *, is_automatic: bool) -> Iterator[Offer]:
+    start, end = span_of(snapshot, params.range)
+    if refusal(snapshot.document, snapshot.settings) is not None:
+        if start < end:
+            yield Offer(actions.FILL_SELECTION, start, end, UNSHARED)
+        return
+    yield from _fixes(snapshot, params.context.diagnostics, start, end)
+    # A light bulb on every line that is not even selected is noise.
+    if start < end or not is_automatic:
+        yield from _followed(snapshot, start, end)
+    if start < end:
+        yield from _rewrites(snapshot, start, end)
 
 
-def _offer(snapshot: Snapshot, action: Action, start: int, end: int) -> types.CodeAction:
+def _fixes(snapshot: Snapshot, diagnostics: Sequence[types.Diagnostic], start: int, end: int) -> Iterator[Offer]:
+    """One quick fix for each diagnostic: on the selection that holds it, or else on its lines."""
+    text = snapshot.document.text
+    for diagnostic in diagnostics[:MOST_FIXES]:
+        first, last = span_of(snapshot, diagnostic.range)
+        action = actions.fix_for(str(diagnostic.message), text[first:last])
+        is_inside = start < end and start <= first and last <= end
+        place = (start, end) if is_inside else _whole_lines(text, first, last)
+        if place[0] < place[1]:
+            yield Offer(action, *place, diagnostic=diagnostic)
+
+
+def _followed(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
+    """The rewrite that an instruction in a comment asks for."""
     document = snapshot.document
-    ticket = Ticket(document.uri, document.version, start, end, action.name)
-    tags = [types.CodeActionTag.LlmGenerated] if snapshot.capabilities.tags_actions else None
-    return types.CodeAction(title=action.title, kind=action.kind, data=to_data(ticket), tags=tags)
+    passage = passage_of_comments(document.text, start, end, document.language)
+    if passage is None:
+        return
+    action = actions.following(passage.instruction) if passage.instruction else actions.writing(passage.hint)
+    yield Offer(action, passage.start, passage.end)
+
+
+def _rewrites(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
+    """What can be done with a selection."""
+    document, settings = snapshot.document, snapshot.settings
+    selected = document.text[start:end]
+    yield Offer(actions.FILL_SELECTION, start, end)
+    holes = find_holes(document.text, settings.hole_markers, start, end)
+    if holes:
+        yield Offer(actions.fill_holes(len(holes)), start, end)
+    most = settings.rewrite_max_tokens * MOST_CHARS_PER_TOKEN
+    reason = f"Select less: an answer longer than `rewrite.maxTokens` ({settings.rewrite_max_tokens}) is cut off."
+    for action in actions.prepared_for(document.language, selected):
+        yield Offer(action, start, end, reason if len(selected) > most else "")
+    if selected.strip():
+        for action in actions.own_for(document.language, settings.own_actions):
+            yield Offer(action, start, end, reason if len(selected) > most else "")
+
+
+def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines of a span, without the line end behind them."""
+    first = max(text.rfind(mark, 0, start) for mark in ("\n", "\r")) + 1
+    # A span that ends at the start of a line holds nothing of that line.
+    last = end - 1 if end > start and text[end - 1] in "\r\n" else end
+    found = [place for place in (text.find(mark, last) for mark in ("\n", "\r")) if place >= 0]
+    return first, min(found, default=len(text))
+
+
+def _shown(snapshot: Snapshot, offer: Offer) -> types.CodeAction:
+    action = offer.action
+    ticket = ticket_for(snapshot.document, offer.start, offer.end, action.name, action.instruction)
+    return types.CodeAction(
+        title=action.title,
+        kind=action.kind,
+        diagnostics=[offer.diagnostic] if offer.diagnostic is not None else None,
+        disabled=types.CodeActionDisabled(offer.reason) if offer.reason else None,
+        data=None if offer.reason else to_data(ticket),
+        tags=[types.CodeActionTag.LlmGenerated] if snapshot.capabilities.tags_actions else None,
+    )

@@ -1,6 +1,7 @@
 """workspace/executeCommand: `lacuna.rewrite`, `lacuna.status` and `lacuna.accepted`.
 
-`lacuna.rewrite {uri, range, instruction, version?}` returns a WorkspaceEdit or null: the client applies it.
+`lacuna.rewrite {uri, range, instruction, version?}` returns a WorkspaceEdit or null: the client applies it. It reports
+progress on the request's `workDoneToken`, or on a token of its own when it takes long.
 `lacuna.status` returns what the server and its engine are doing.
 `lacuna.accepted ticket` counts a suggestion that the editor has put in; editors run it, people need not.
 """
@@ -10,15 +11,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from lsprotocol import converters, types
 
 from engine.protocol.errors import EngineError
 from lsp_server import __version__, acceptance
+from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified, invalid_params
+from lsp_server.offered_edit import offered_edit
+from lsp_server.passage import Passage, to_rewrite
+from lsp_server.progress import Token
 from lsp_server.ranges import span_of
-from lsp_server.revision import Selection, may_revise, revise
+from lsp_server.revision import revise
 from lsp_server.session import Session
 
 REWRITE = "lacuna.rewrite"
@@ -32,7 +38,7 @@ REPORT_S = 2.0
 def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awaitable[Any] | None:
     """Raises JsonRpcInvalidParams for an unknown command or arguments that make no sense."""
     commands: dict[str, Callable[[Session, object], Awaitable[Any] | None]] = {
-        REWRITE: _rewrite,
+        REWRITE: partial(_rewrite, token=params.work_done_token),
         STATUS: _status,
         acceptance.COMMAND: _accepted,
     }
@@ -42,7 +48,7 @@ def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awa
     return command(session, params.arguments[0] if params.arguments else None)
 
 
-def _rewrite(session: Session, argument: object) -> Awaitable[types.WorkspaceEdit | None] | None:
+def _rewrite(session: Session, argument: object, token: Token | None) -> Awaitable[types.WorkspaceEdit | None] | None:
     uri, area, instruction, version = _rewrite_arguments(argument)
     snapshot = session.snapshot(uri)
     if snapshot is None:
@@ -52,10 +58,21 @@ def _rewrite(session: Session, argument: object) -> Awaitable[types.WorkspaceEdi
     start, end = span_of(snapshot, area)
     if start == end:
         raise invalid_params("the range is empty: select the text to rewrite")
-    if not may_revise(session, snapshot):
+    if not may_ask(session, snapshot):
         return None
-    job = session.inflight.claim(uri, "rewrite")
-    return revise(session, job, snapshot, Selection(start, end, instruction))
+    passage = to_rewrite(snapshot.document.text, start, end, instruction)
+    return _revised(Errand(session, snapshot, start, end, "Rewrite", token), passage)
+
+
+async def _revised(errand: Errand, passage: Passage) -> types.WorkspaceEdit | None:
+    async def edit() -> types.WorkspaceEdit:
+        revision = await revise(errand, passage)
+        if revision.note:
+            errand.tell(f"Lacuna: {revision.note}")
+        # What a command returns the client applies by itself: only code actions have promised to be confirmed.
+        return offered_edit(errand.snapshot, revision.replacements, errand.title, revision.note, annotates=False)
+
+    return await errand.run(edit)
 
 
 def _rewrite_arguments(argument: object) -> tuple[str, types.Range, str, int | None]:

@@ -1,4 +1,4 @@
-"""Code actions, their edits, the rewrite command and the menu at the wire (cases T-ACT, T-EDIT, T-POP-3)."""
+"""Edits of code actions, the rewrite command and the menu at the wire (cases T-EDIT, T-POP-3)."""
 
 from __future__ import annotations
 
@@ -7,93 +7,16 @@ from typing import Any
 import pytest
 
 from tests.fakes import lsp_client as lsp
+from tests.fakes.lsp_actions import URI, action, apply, edit_of, rewrite_call
 
 pytestmark = pytest.mark.asyncio
 
-URI = "file:///w/a.py"
 CONTENT_MODIFIED = -32801
 INVALID_PARAMS = -32602
 CODE = "def area(w, h):\n    return w * h\n"
-KINDS = [f"refactor.rewrite.lacuna.{name}" for name in ("fill", "docstring", "type_hints", "simplify")]
-
-
-def selected(span: dict[str, Any], **context: Any) -> dict[str, Any]:
-    """Params of codeAction."""
-    return {"textDocument": {"uri": URI}, "range": span, "context": {"diagnostics": []} | context}
-
-
-def rewrite_call(span: dict[str, Any], instruction: str = "tidy", **more: Any) -> dict[str, Any]:
-    """Params of executeCommand."""
-    argument = {"uri": URI, "range": span, "instruction": instruction} | more
-    return {"command": "lacuna.rewrite", "arguments": [argument]}
-
-
-async def actions(client: lsp.LspClient, span: dict[str, Any], **context: Any) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = await client.request("textDocument/codeAction", selected(span, **context))
-    return listed
-
-
-async def action(client: lsp.LspClient, name: str, span: dict[str, Any]) -> dict[str, Any]:
-    listed = await actions(client, span)
-    return next(item for item in listed if item["kind"].endswith(f".{name}"))
-
-
-def versioned(version: int, *edits: tuple[dict[str, Any], str]) -> dict[str, Any]:
-    """A WorkspaceEdit of one document version."""
-    return {
-        "documentChanges": [
-            {
-                "textDocument": {"uri": URI, "version": version},
-                "edits": [{"range": span, "newText": text} for span, text in edits],
-            }
-        ]
-    }
 
 
 WHOLE = lsp.area((0, 0), (1, 16))
-
-
-async def test_a_selection_offers_the_rewrites_without_asking_the_engine() -> None:
-    async with lsp.session() as client:
-        client.open(CODE)
-        listed = await actions(client, WHOLE)
-        assert [item["kind"] for item in listed] == KINDS
-        assert listed[0]["title"] == "Fill selection from surroundings"
-        assert all("edit" not in item and "command" not in item and item["tags"] == [1] for item in listed)
-        assert (await client.engine())["requests"] == []
-
-
-@pytest.mark.parametrize(
-    ("only", "expected"),
-    [
-        (["quickfix"], []),
-        (["refactor"], KINDS),
-        (["refactor.rewrite"], KINDS),
-        (["refactor.rewrite.lacuna.fill"], KINDS[:1]),
-        (["refactor.rewrite.lac"], []),
-        (["source", "refactor.rewrite.lacuna.simplify"], KINDS[3:]),
-        ([], []),
-    ],
-)
-async def test_only_the_kinds_asked_for_are_offered(only: list[str], expected: list[str]) -> None:
-    async with lsp.session() as client:
-        client.open(CODE)
-        assert [item["kind"] for item in await actions(client, WHOLE, only=only)] == expected
-
-
-async def test_no_selection_no_actions() -> None:
-    async with lsp.session() as client:
-        client.open(CODE)
-        assert await actions(client, lsp.area((0, 3), (0, 3)), triggerKind=2) == []
-        assert await actions(client, lsp.area((0, 3), (0, 3))) == []
-        # What is blank can only be filled.
-        assert [item["kind"] for item in await actions(client, lsp.area((1, 0), (1, 4)))] == KINDS[:1]
-
-
-async def test_a_client_that_cannot_resolve_edits_is_offered_none() -> None:
-    async with lsp.session(capabilities={}) as client:
-        client.open(CODE)
-        assert await actions(client, WHOLE) == []
 
 
 async def test_resolve_fills_in_the_smallest_versioned_edit() -> None:
@@ -144,20 +67,6 @@ async def test_filling_inside_a_line_asks_for_one_line() -> None:
         assert (await client.engine())["requests"][0]["max_lines"] == 1
 
 
-def apply(text: str, edit: dict[str, Any]) -> str:
-    """The text after an edit, for texts of ASCII characters and line feeds alone."""
-    lines = text.split("\n")
-
-    def offset(position: dict[str, int]) -> int:
-        return sum(len(line) + 1 for line in lines[: position["line"]]) + position["character"]
-
-    (change,) = edit["documentChanges"]
-    for item in sorted(change["edits"], key=lambda item: offset(item["range"]["start"]), reverse=True):
-        span = item["range"]
-        text = text[: offset(span["start"])] + item["newText"] + text[offset(span["end"]) :]
-    return text
-
-
 async def test_an_action_of_an_older_version_is_refused_quietly() -> None:
     async with lsp.session({"text": "x"}) as client:
         client.open(CODE)
@@ -171,8 +80,8 @@ async def test_an_action_of_an_older_version_is_refused_quietly() -> None:
 
 
 @pytest.mark.parametrize("through", ["resolve", "command"])
-async def test_a_line_inserted_while_the_job_runs_ends_it(through: str) -> None:
-    async with lsp.session({"text": "x", "hold": True}) as client:
+async def test_a_line_inserted_above_moves_the_edit_with_the_selection(through: str) -> None:
+    async with lsp.session({"text": "def area(w, h):\n    return h * w", "hold": True}) as client:
         client.open(CODE)
         if through == "resolve":
             asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
@@ -181,10 +90,81 @@ async def test_a_line_inserted_while_the_job_runs_ends_it(through: str) -> None:
         client.send(asked)
         await client.engine_asked(1)
         client.send(lsp.change(2, "import os\n", lsp.area((0, 0), (0, 0))))
+        client.send(lsp.change(3, "\nend = 1\n", lsp.area((3, 0), (3, 0))))
+        client.notify("test/release")
+        answer = await client.answer(asked)
+        edit = answer["edit"] if through == "resolve" else answer
+        assert edit["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 3}
+        moved = f"import os\n{CODE}\nend = 1\n"
+        assert apply(moved, edit) == moved.replace("w * h", "h * w")
+        assert (await client.engine())["cancelled"] == []
+
+
+@pytest.mark.parametrize("through", ["resolve", "command"])
+@pytest.mark.parametrize("span", [lsp.area((1, 11), (1, 12)), lsp.area((0, 0), (0, 0)), None])
+async def test_a_change_inside_while_the_job_runs_ends_it(through: str, span: dict[str, Any] | None) -> None:
+    async with lsp.session({"text": "x", "hold": True}) as client:
+        client.open(CODE)
+        if through == "resolve":
+            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
+        else:
+            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        client.send(asked)
+        await client.engine_asked(1)
+        client.send(lsp.change(2, "z", span))
         with pytest.raises(lsp.ResponseFault) as fault:
             await client.answer(asked)
         assert fault.value.code == CONTENT_MODIFIED
         assert len((await client.engine())["cancelled"]) == 1
+
+
+async def test_two_changes_of_which_one_is_inside_end_it() -> None:
+    async with lsp.session({"text": "x", "hold": True}) as client:
+        client.open(CODE)
+        asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        client.send(asked)
+        await client.engine_asked(1)
+        outside = {"range": lsp.area((0, 0), (0, 0)), "text": "import os\n"}
+        inside = {"range": lsp.area((2, 0), (2, 4)), "text": ""}
+        head = {"uri": URI, "version": 2}
+        client.notify("textDocument/didChange", {"textDocument": head, "contentChanges": [outside, inside]})
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.answer(asked)
+        assert fault.value.code == CONTENT_MODIFIED
+
+
+async def test_a_document_closed_and_opened_anew_refuses_its_old_actions() -> None:
+    async with lsp.session({"text": "x"}) as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        client.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
+        client.open("def other(w):\n    return w + w + 1\n")
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.request("codeAction/resolve", offered)
+        assert fault.value.code == CONTENT_MODIFIED
+
+
+THREE = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n"
+THREE_CHANGED = "a = 10\nb = 2\nc = 30\nd = 4\ne = 50"
+
+
+async def test_a_change_that_is_left_out_leaves_the_others_whole() -> None:
+    async with lsp.session({"text": THREE_CHANGED}) as client:
+        client.open(THREE)
+        edit = await edit_of(client, "simplify", lsp.area((0, 0), (5, 0)))
+        assert apply(THREE, edit) == THREE_CHANGED + "\n"
+        assert apply(THREE, edit, without=0) == "a = 1\nb = 2\nc = 30\nd = 4\ne = 50\n"
+        assert apply(THREE, edit, without=1) == "a = 10\nb = 2\nc = 3\nd = 4\ne = 50\n"
+        assert apply(THREE, edit, without=2) == "a = 10\nb = 2\nc = 30\nd = 4\ne = 5\n"
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\r\n", "\r"])
+async def test_the_end_of_the_file_stays_as_it_is(ending: str) -> None:
+    for said in ("x = 2", "x = 2\n", "x = 2\n\n\n"):
+        async with lsp.session({"text": said}) as client:
+            client.open(f"x = 1{ending}")
+            edit = await client.request("workspace/executeCommand", rewrite_call(lsp.area((0, 0), (9, 0))))
+            assert apply(f"x = 1{ending}", edit) == f"x = 2{ending}"
 
 
 @pytest.mark.parametrize(

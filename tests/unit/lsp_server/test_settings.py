@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lsp_server.own_actions import OwnAction
 from lsp_server.settings import Settings, markdown_table, merge, parse, rules
 
 JSON = st.recursive(
@@ -30,11 +31,14 @@ def test_every_setting_can_be_set_by_its_path() -> None:
             other = default + 1
         elif isinstance(default, str):
             other = next(choice for choice in rule.choices if choice != default)
+        elif rule.are_actions:
+            other = [{"title": "Use pathlib", "instruction": "Use pathlib.", "languages": ["python"]}]
         else:
             other = ["x"]
         settings, problems = parse(nested(rule.path, other))
         assert problems == []
-        assert getattr(settings, name) == (tuple(other) if isinstance(other, list) else other)
+        wanted = [OwnAction("Use pathlib", "Use pathlib.", ("python",))] if rule.are_actions else other
+        assert getattr(settings, name) == (tuple(wanted) if isinstance(wanted, list) else wanted)
 
 
 def nested(path: str, value: Any) -> Any:

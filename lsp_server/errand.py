@@ -1,0 +1,138 @@
+"""One act of a person's: an edit asked for, followed through changes of the document, told of, and answered.
+
+Owns what happens around the asking: the job's claim and its span, progress, drafts, and the one message a person gets
+when nothing comes of it. Knows nothing of how a request is made or what an answer is worth: see `revision` and
+`hole_filling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pygls.exceptions import JsonRpcRequestCancelled
+
+from engine.protocol.messages import Done, Draft, Fill, Rewrite
+from lsp_server.drafts import DraftFeed, draft_feed
+from lsp_server.errors import NoAnswer, Notice, content_modified
+from lsp_server.inflight import Job, Superseded
+from lsp_server.privacy import refusal
+from lsp_server.progress import Progress, Token
+from lsp_server.question import ask
+from lsp_server.ranges import range_of
+from lsp_server.rebase import Anchor
+from lsp_server.session import Session, Snapshot
+
+UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
+TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
+NO_CHANGE = "Lacuna: nothing to change here."
+CUT_OFF = Notice("cut off", "Lacuna: the answer was cut off before its end; nothing was changed.", prominent=True)
+
+# What a gap without a text of its own is taken to need: a line or two.
+_CHARS_OF_A_GAP = 80
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which of how many questions of one errand this is."""
+
+    number: int = 0
+    count: int = 1
+
+
+class Errand:
+    """A job on `[start, end)` of a snapshot's document, which follows changes outside of it.
+
+    Make one before the first await. `title` names it to the person; `token` is the client's for progress, if it
+    gave one.
+    """
+
+    def __init__(
+        self, session: Session, snapshot: Snapshot, start: int, end: int, title: str, token: Token | None
+    ) -> None:
+        self.title = title
+        self.anchor = Anchor(start, end)
+        self._session = session
+        self._uri = snapshot.document.uri
+        self._job: Job = session.inflight.claim(self._uri, "rewrite")
+        self._job.outlives = self.anchor.follow
+        self._progress = Progress(
+            session.progress,
+            session.editor,
+            session.clock,
+            f"Lacuna: {title}",
+            self._job.supersede,
+            token=token,
+            creates=snapshot.capabilities.shows_progress,
+        )
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The document as it is now: `anchor` says where the errand's text stands in it. Raises Superseded if gone."""
+        snapshot = None if self._job.is_superseded else self._session.snapshot(self._uri)
+        if snapshot is None:
+            raise Superseded
+        return snapshot
+
+    async def run(self, work: Callable[[], Awaitable[Result]]) -> Result | None:
+        """What `work` gives; None when nothing came of it, and the person was told why. Finishes the job.
+
+        Raises JsonRpcContentModified when the document changed under it, JsonRpcRequestCancelled when the person
+        cancelled its progress.
+        """
+        try:
+            async with self._progress:
+                return await work()
+        except Superseded:
+            if self._progress.is_cancelled:
+                raise JsonRpcRequestCancelled("cancelled") from None
+            raise content_modified() from None
+        except NoAnswer as nothing:
+            self.tell(nothing.notice.text, is_fault=nothing.notice.is_fault)
+            return None
+        finally:
+            self._job.finish()
+
+    async def ask(self, request: Fill | Rewrite, part: Part | None = None) -> Done:
+        """The engine's whole answer. Raises NoAnswer, also for one that was cut off, and Superseded."""
+        snapshot = self.snapshot
+        area = range_of(snapshot, self.anchor.start, self.anchor.end)
+        feed = draft_feed(self._session, snapshot, area) if request.wants_drafts else None
+        expected = len(request.draft if isinstance(request, Fill) else request.selection) or _CHARS_OF_A_GAP
+        listener = self._listener(feed, expected, part or Part())
+        done = await ask(self._session, self._job, request, listener)
+        if done.stats.stop in ("budget", "deadline"):
+            raise NoAnswer(CUT_OFF)
+        return done
+
+    @property
+    def wants_drafts(self) -> bool:
+        """Whether anybody looks at what is settled so far."""
+        snapshot = self.snapshot
+        return self._progress.is_wanted or snapshot.settings.drafts or snapshot.capabilities.wants_drafts
+
+    def tell(self, text: str, *, is_fault: bool = False) -> None:
+        """Tell the person what came of it."""
+        self._session.answer_act(text, is_fault=is_fault)
+
+    def _listener(self, feed: DraftFeed | None, expected: int, part: Part) -> Callable[[Draft], None]:
+        def hear(draft: Draft) -> None:
+            if feed is not None:
+                feed(draft)
+            self._progress.report(draft.settled, expected, part.number, part.count)
+
+        return hear
+
+
+def may_ask(session: Session, snapshot: Snapshot) -> bool:
+    """Whether the engine may be asked about this document at all. If not, the person is told why."""
+    if not snapshot.settings.enable:
+        session.answer_act(TURNED_OFF)
+        return False
+    if refusal(snapshot.document, snapshot.settings) is not None:
+        session.answer_act(UNSHARED)
+        return False
+    return True

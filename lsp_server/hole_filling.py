@@ -1,0 +1,86 @@
+"""Several holes filled in one job, hole by hole on one text, so that each fits the others.
+
+What is filled already stands in front of the next hole; holes still to come are shown as they stand. Nothing outside
+the holes changes. Must not know how holes are found: see `holes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lsp_server.document import Document, for_model
+from lsp_server.edits import TextReplacement, apply_edits
+from lsp_server.errand import CUT_OFF, Errand, Part
+from lsp_server.errors import NoAnswer
+from lsp_server.holes import Hole
+from lsp_server.revision import NOTHING, UNSOUND, Gap, Revision, fill_request, filled_text, repaired
+from lsp_server.splice import Splice
+
+# Stands for a hole that is still to come, where it is only asked whether the text parses.
+_ANY_NAME = "x"
+
+
+async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
+    """The holes' texts, as replacements of the document as it is now; a hole that nothing came for stays.
+
+    `holes` are in order, apart, and counted from the errand's start. Raises NoAnswer when none could be filled,
+    Superseded when the text around them was touched.
+    """
+    filled: list[TextReplacement] = []
+    cut_off, unsound = 0, 0
+    for number in range(len(holes)):
+        try:
+            text, is_sound = await _fill(errand, holes, filled, Part(number, len(holes)))
+        except NoAnswer as nothing:
+            if nothing.notice.key != CUT_OFF.key:
+                raise
+            cut_off += 1
+            continue
+        if text is not None:
+            filled.append(TextReplacement(*holes[number], text))
+            unsound += not is_sound
+    if not filled:
+        raise NoAnswer(CUT_OFF if cut_off else NOTHING)
+    left = len(holes) - len(filled)
+    if left:
+        errand.tell(f"Lacuna: {left} of {len(holes)} holes could not be filled and stay as they were.")
+    start = errand.anchor.start
+    return Revision(
+        [TextReplacement(start + item.start, start + item.end, item.text) for item in filled],
+        UNSOUND if unsound else "",
+    )
+
+
+async def _fill(
+    errand: Errand, holes: Sequence[Hole], filled: Sequence[TextReplacement], part: Part
+) -> tuple[str | None, bool]:
+    """The text of one hole, with the document's line ends, and whether it parses in its place."""
+    hole = holes[part.number]
+    request = fill_request(errand.snapshot, _gap(errand, hole, filled), "", wants_drafts=errand.wants_drafts)
+    raw = (await errand.ask(request, part)).text
+    text = filled_text(_gap(errand, hole, filled), raw)
+    if text is None:
+        return None, True
+    splice = _splice(errand, holes, filled, part.number)
+    text, is_sound = await repaired(errand, splice, text)
+    return errand.snapshot.document.to_document_newlines(text), is_sound
+
+
+def _gap(errand: Errand, hole: Hole, filled: Sequence[TextReplacement]) -> Gap:
+    """The hole in the document as it is now, with what is filled already."""
+    document, start = errand.snapshot.document, errand.anchor.start
+    text = document.text
+    head = apply_edits(text[start : start + hole.start], filled)
+    text = text[:start] + head + text[start + hole.start :]
+    first = start + len(head)
+    virtual = Document.open(document.uri, document.version, document.language, text)
+    return Gap(virtual, first, first + hole.end - hole.start)
+
+
+def _splice(errand: Errand, holes: Sequence[Hole], filled: Sequence[TextReplacement], number: int) -> Splice:
+    """The hole among texts that parse: the holes behind it have some name."""
+    gap = _gap(errand, holes[number], filled)
+    end = holes[number].end
+    later = [TextReplacement(hole.start - end, hole.end - end, _ANY_NAME) for hole in holes[number + 1 :]]
+    after = apply_edits(gap.document.text[gap.end :], later)
+    return Splice(gap.before, "", for_model(after), gap.document.language, is_hole=True)

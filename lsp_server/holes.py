@@ -1,0 +1,58 @@
+"""Holes: the places in a text that a person left to be filled.
+
+Pure. Owns what counts as a hole. A marker stands for itself wherever it is written, but for `...` and markers with a
+blank in them (`pass  # fill`): those are whole statements and must be alone in a body, since they are ordinary code
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_ELLIPSIS = "..."
+# A body on the line of what it belongs to: `def f(): ...`.
+_HEAD = r"(?:(?:async )?(?:def|class|for|with|while|if|elif|else|try|except|finally|match|case)\b[^\n\r]*:)"
+
+
+class Hole(NamedTuple):
+    """`[start, end)` is to be replaced by what belongs there."""
+
+    start: int
+    end: int
+
+
+def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | None = None) -> list[Hole]:
+    """The holes of `text` that lie wholly within `[start, end)`, in order and apart."""
+    stop = len(text) if end is None else end
+    found = sorted(
+        (
+            Hole(*match.span("hole"))
+            for marker in markers
+            if marker.strip()
+            for match in _pattern(marker).finditer(text)
+        ),
+        key=lambda hole: (hole.start, -hole.end),
+    )
+    holes: list[Hole] = []
+    for hole in found:
+        is_apart = not holes or hole.start >= holes[-1].end
+        if is_apart and start <= hole.start and hole.end <= stop:
+            holes.append(hole)
+    return holes
+
+
+def _pattern(marker: str) -> re.Pattern[str]:
+    words = r"[ \t]+".join(map(re.escape, marker.split()))
+    if marker.strip() != _ELLIPSIS and len(marker.split()) == 1:
+        return re.compile(f"(?P<hole>{_bordered(words, marker.strip())})")
+    head = rf"[ \t]*(?:{_HEAD}[ \t]*)?"
+    return re.compile(rf"^{head}(?P<hole>{words})[ \t]*(?=[\n\r]|\Z)", re.MULTILINE)
+
+
+def _bordered(words: str, marker: str) -> str:
+    """A marker of letters is no part of a longer word."""
+    first = r"(?<!\w)" if marker[0].isalnum() or marker[0] == "_" else ""
+    last = r"(?!\w)" if marker[-1].isalnum() or marker[-1] == "_" else ""
+    return f"{first}{words}{last}"

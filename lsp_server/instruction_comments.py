@@ -1,0 +1,73 @@
+"""Instructions that a person writes into the text: `# lacuna: use a generator`, in any language's comment syntax.
+
+Pure. Owns which comments are instructions and what each says; what code they are about is for `commented_code`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lsp_server import lexing
+from lsp_server.languages import Language, language_of
+
+_WORD = re.compile(r"\blacuna\s*:", re.IGNORECASE)
+_INSTRUCTION = re.compile(r"(?:=begin\b)?\W*(lacuna\s*:\s*)", re.IGNORECASE)
+_CLOSER = re.compile(r"\s*(?:\*+/|-->|--\]\]|\]\]|\*\)|-\}|=#|#>|=end)\s*$")
+_STARS = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
+# Comments of languages whose syntax nobody told us, and of prose.
+_ANY_COMMENT = re.compile(
+    r"(?:#|//|--|;+|%|\"|')[^\n\r]*|/\*.*?\*/|<!--.*?-->|\(\*.*?\*\)|\{-.*?-\}",
+    re.DOTALL,
+)
+# How far around a place a comment is looked for: a block comment may go over some lines.
+_NEAR_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionComment:
+    """A comment at `[start, end)` whose text is `instruction`; `plain` is the comment without the word `lacuna:`."""
+
+    start: int
+    end: int
+    instruction: str
+    plain: str
+
+
+def comments_near(text: str, start: int, end: int, language: str) -> list[InstructionComment]:
+    """The instruction comments around `[start, end)`, in order: all inside, and those a few lines away."""
+    stop = end + _NEAR_CHARS
+    if not _WORD.search(text, max(0, start - _NEAR_CHARS), stop):
+        return []
+    read = [_read(text, *span) for span in _comment_spans(text, stop, language_of(language))]
+    return [comment for comment in read if comment is not None and comment.end >= start - _NEAR_CHARS]
+
+
+def _comment_spans(text: str, stop: int, language: Language) -> list[tuple[int, int]]:
+    """Where the comments that start before `stop` start and end."""
+    if not language.line_comments and not language.block_comments:
+        return [match.span() for match in _ANY_COMMENT.finditer(text) if match.start() < stop]
+    spans, opened = [], -1
+    for event in lexing.scan(text, language):
+        was, is_now = lexing.is_comment(event.before, language), lexing.is_comment(event.after, language)
+        if is_now and not was:
+            if event.start >= stop:
+                break
+            opened = event.start
+        elif was and not is_now:
+            spans.append((opened, event.start if lexing.is_line_comment(event.before, language) else event.end))
+            opened = -1
+    return [*spans, (opened, len(text))] if opened >= 0 else spans
+
+
+def _read(text: str, start: int, end: int) -> InstructionComment | None:
+    comment = text[start:end].rstrip()
+    match = _INSTRUCTION.match(comment)
+    if match is None:
+        return None
+    body = _STARS.sub("", _CLOSER.sub("", comment[match.end() :]).replace("\r", "\n"))
+    instruction = " ".join(body.split())
+    if not instruction:
+        return None
+    plain = comment[: match.start(1)] + comment[match.end(1) :]
+    return InstructionComment(start, start + len(comment), instruction, plain)

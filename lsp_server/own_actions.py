@@ -1,0 +1,49 @@
+"""Code actions that a person defines in the settings: a title, an instruction, and the languages they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_KEYS = frozenset({"title", "instruction", "languages"})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAction:
+    """`languages` are LSP language ids; empty means every language."""
+
+    title: str
+    instruction: str
+    languages: tuple[str, ...] = ()
+
+
+def parse_own_actions(raw: object) -> tuple[tuple[OwnAction, ...], str]:
+    """(the actions, "") or ((), what is wrong with the first entry that makes no sense)."""
+    if not isinstance(raw, list | tuple):
+        return (), "must be a list of objects with title and instruction"
+    actions = []
+    for number, entry in enumerate(raw, start=1):
+        fault = _fault(entry)
+        if fault:
+            return (), f"entry {number} {fault}"
+        languages = tuple(entry.get("languages") or ())
+        actions.append(OwnAction(entry["title"].strip(), entry["instruction"].strip(), languages))
+    return tuple(actions), ""
+
+
+def _fault(entry: object) -> str:
+    if not isinstance(entry, Mapping):
+        return "must be an object with title and instruction"
+    for key in ("title", "instruction"):
+        text = entry.get(key)
+        if not isinstance(text, str) or not text.strip():
+            return f"must have text as its {key}"
+    languages = entry.get("languages")
+    if languages is not None and not _is_list_of_texts(languages):
+        return "must have languages as a list of language ids, or none"
+    unknown = sorted(str(key) for key in entry if key not in _KEYS)
+    return f"has an unknown key {unknown[0]}" if unknown else ""
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)

@@ -1,0 +1,55 @@
+"""What counts as a hole."""
+
+from __future__ import annotations
+
+import pytest
+
+from lsp_server.holes import find_holes
+from lsp_server.settings import Settings
+
+MARKERS = Settings().hole_markers
+
+
+def found(text: str, markers: tuple[str, ...] = MARKERS) -> list[str]:
+    """The text with every hole in ‹›."""
+    marked, done = [], 0
+    for start, end in find_holes(text, markers):
+        marked.append(f"{text[done:start]}‹{text[start:end]}›")
+        done = end
+    return "".join([*marked, text[done:]]).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("return <fill>", ["return ‹<fill>›"]),
+        ("f(<fill>, <fill>)", ["f(‹<fill>›, ‹<fill>›)"]),
+        ("def f():\n    ...\n", ["def f():", "    ‹...›"]),
+        ("def f(): ...\n", ["def f(): ‹...›"]),
+        ("async def f(a: int) -> int:  ...\r\nx", ["async def f(a: int) -> int:  ‹...›", "x"]),
+        ("def f():\r\n    ...  \r\n", ["def f():", "    ‹...›  "]),
+        ("x = [1, ...]\n", ["x = [1, ...]"]),
+        ("f(...args);\n", ["f(...args);"]),
+        ("def f(a: tuple[int, ...]) -> None:\n", ["def f(a: tuple[int, ...]) -> None:"]),
+        ('{"a": ...}\n', ['{"a": ...}']),
+        ("    pass  # fill\n", ["    ‹pass  # fill›"]),
+        ("    pass # fill\n", ["    ‹pass # fill›"]),
+        ("def f(): pass  # fill\n", ["def f(): ‹pass  # fill›"]),
+        ("    pass  # filler\n", ["    pass  # filler"]),
+        ("    pass\n", ["    pass"]),
+    ],
+)
+def test_markers_and_stubs_are_holes(text: str, wanted: list[str]) -> None:
+    assert found(text) == wanted
+
+
+def test_markers_are_the_persons_own() -> None:
+    assert found("a HOLE b HOLES <fill>", ("HOLE",)) == ["a ‹HOLE› b HOLES <fill>"]
+    assert found("a ?? b", ("??", "?")) == ["a ‹??› b"]
+    assert found("anything", ("", " ")) == ["anything"]
+
+
+def test_only_holes_wholly_inside_a_selection_count() -> None:
+    text = "<fill> <fill> <fill>"
+    assert find_holes(text, MARKERS, 1, 20) == [(7, 13), (14, 20)]
+    assert find_holes(text, MARKERS, 1, 19) == [(7, 13)]
