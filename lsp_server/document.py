@@ -93,7 +93,7 @@ def _changed(index: LineIndex, change: Change, encoding: PositionEncoding) -> Li
     if change.start is None or change.end is None:
         return index.replaced(0, len(index.rope), _join_surrogates(change.text))
     start = index.offset_at(change.start, encoding)
-    end = max(start, index.offset_at(change.end, encoding))
+    end = start if change.end == change.start else max(start, index.offset_at(change.end, encoding))
     start, end, inserted = _with_split_neighbours(index, start, end, change.text)
     return index.replaced(start, end, _join_surrogates(inserted))
 

@@ -43,6 +43,15 @@ class LineEnds(NamedTuple):
     pairs: int
     returns: int
 
+    @property
+    def only(self) -> str | None:
+        """The line end that all lines have; None when they differ."""
+        if not self.pairs and not self.returns:
+            return "\n"
+        if not self.feeds and not self.returns:
+            return "\r\n"
+        return None if self.feeds or self.pairs else "\r"
+
 
 def negotiate(client_encodings: Sequence[str] | None, *, forced: PositionEncoding | None = None) -> PositionEncoding:
     """The encoding to answer with: `forced`, else the client's first known preference, else UTF-16.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter
+from typing import NamedTuple
 
 from lsp_server.positions import (
     LineEnds,
@@ -38,9 +38,19 @@ class Chunk:
         self.line_ends: LineEnds = count_line_ends(text)
         self.lines = sum(self.line_ends)
 
+    def line_start(self, number: int) -> int:
+        """Where the line behind the line end `number` starts, relative to the chunk; the first line end is 1."""
+        mark = self.line_ends.only
+        # After an edit the chunk is new, and one line in it is all that is asked for: no list of them all.
+        return self._starts[number - 1] if mark is None else self.size - len(self.text.split(mark, number)[number])
+
+    def lines_before(self, offset: int) -> int:
+        """How many line ends lie before `offset`, relative to the chunk."""
+        mark = self.line_ends.only
+        return bisect_right(self._starts, offset) if mark is None else self.text.count(mark, 0, offset)
+
     @cached_property
-    def line_starts(self) -> list[int]:
-        """Where lines start behind the line ends of this chunk, relative to it."""
+    def _starts(self) -> list[int]:
         return line_starts(self.text)
 
     @cached_property
@@ -54,8 +64,7 @@ class Chunk:
         return count_units(self.text, PositionEncoding.UTF16)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """The part `[start, stop)` of a chunk."""
 
     chunk: Chunk
@@ -132,7 +141,7 @@ class Rope:
         clamped = min(max(offset, 0), len(self))
         number = self._chunk_of(clamped)
         within = clamped - self._offsets[number]
-        return self._lines[number] + bisect_right(self.chunks[number].line_starts, within)
+        return self._lines[number] + self.chunks[number].lines_before(within)
 
     def line_start(self, line: int) -> int:
         """Where `line` starts; raises IndexError when there is no such line."""
@@ -141,7 +150,7 @@ class Rope:
         if line == 0:
             return 0
         number = bisect_left(self._lines, line) - 1
-        return self._offsets[number] + self.chunks[number].line_starts[line - self._lines[number] - 1]
+        return self._offsets[number] + self.chunks[number].line_start(line - self._lines[number])
 
     def line_end(self, line: int) -> int:
         """Where the text of `line` ends: before its line end, if it has one."""

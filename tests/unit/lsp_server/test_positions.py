@@ -52,6 +52,22 @@ def test_line_ends_are_counted_by_kind_and_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "only"),
+    [
+        ("", "\n"),
+        ("a\nb\n", "\n"),
+        ("a\r\nb", "\r\n"),
+        ("a\rb\r", "\r"),
+        ("\r\n\n", None),
+        ("\n\r", None),
+        ("\r\r\n", None),
+    ],
+)
+def test_a_text_may_have_one_line_end_only(text: str, only: str | None) -> None:
+    assert count_line_ends(text).only == only
+
+
+@pytest.mark.parametrize(
     ("text", "units"), [("", (0, 0, 0)), ("ab", (2, 2, 2)), ("é漢🙂", (9, 4, 3)), ("\ud83d", (3, 1, 1))]
 )
 def test_units_of_a_text(text: str, units: tuple[int, int, int]) -> None:
