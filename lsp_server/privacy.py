@@ -78,9 +78,9 @@ def refusal(document: Document, settings: Settings) -> Refusal | None:
     """Why nothing may be asked of the engine about `document` at all, None when it may."""
     if is_secret(document.uri, settings):
         return "secret"
-    if len(document.text) > HUGE_CHARS:
+    if document.length > HUGE_CHARS:
         return "huge"
-    if _is_dense(document.text):
+    if _is_dense(document):
         return "dense"
     return None
 
@@ -94,11 +94,11 @@ def typing_refusal(document: Document, settings: Settings) -> Refusal | None:
     return refusal(document, settings)
 
 
-def _is_dense(text: str) -> bool:
-    if len(text) < DENSE_FROM_CHARS:
+def _is_dense(document: Document) -> bool:
+    """Asked with every key, so it takes the counts that are there and joins no text."""
+    if document.length < DENSE_FROM_CHARS:
         return False
-    lines = 1 + max(text.count("\n"), text.count("\r"))
-    return len(text) > lines * DENSE_MEAN_LINE_CHARS
+    return document.length > document.index.line_count * DENSE_MEAN_LINE_CHARS
 
 
 def _path(uri: str) -> str:
