@@ -22,6 +22,7 @@ _DEFINES = re.compile(
     r"\s*(?:(?:export|default|async|public|private|protected|static|final|pub|local|abstract|open|override)\s+)*"
     r"(?:def|class|function|func|fun|fn|interface|struct|enum|module|trait|impl|namespace)\b[^(\[{=]*$"
 )
+_CASE = re.compile(r"\s*(?:case\b|default\b)")
 _OPENED_LAST = re.compile(r"[{\[][ \t]*$")
 
 
@@ -40,6 +41,9 @@ def _begins_block(head: str, language: str) -> bool:
     if _WORD.sub("", head).strip() == "" or _DEFINES.match(head):
         return True
     code = lexing.code_of_line(head, facts)
+    if code.endswith(":") and not facts.off_side:
+        # Behind any other colon stands a value.
+        return bool(_CASE.match(code))
     return opens_block(head, facts) or bool(_OPENED_LAST.search(code))
 
 

@@ -70,14 +70,22 @@ class Settings:
     inline_debounce_ms: int = _setting(
         75,
         "inlineCompletion.debounceMs",
-        "While keys come faster than this, only the last of them asks the engine.",
+        "While keys come faster than this, only the last of them asks the engine; grows, up to 600, while the engine "
+        "cannot keep up. 0 asks with every key.",
         most=10_000,
+    )
+    inline_alternatives: int = _setting(
+        4,
+        "inlineCompletion.alternatives",
+        "How many different texts to offer who asks for ghost text.",
+        least=1,
+        most=8,
     )
     in_comments: bool = _setting(True, "inlineCompletion.inComments", "Suggest inside comments and strings.")
     menu: bool = _setting(True, "completion.enable", "Offer one entry in the completion menu.")
     menu_max_tokens: int = _setting(32, "completion.maxTokens", "Longest menu entry, in tokens.", least=1, most=4096)
     menu_deadline_ms: int = _setting(
-        4000, "completion.deadlineMs", "After this time the menu goes without the entry.", most=600_000
+        1500, "completion.deadlineMs", "After this time the menu goes without the entry.", least=1, most=600_000
     )
     rewrite_max_tokens: int = _setting(
         512, "rewrite.maxTokens", "Longest rewritten selection, in tokens.", least=1, most=16_384

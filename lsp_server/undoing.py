@@ -22,15 +22,12 @@ class Undoing:
         """The document was closed or opened anew."""
         self._earlier.pop(uri, None)
 
-    def taken_back(self, document: Document) -> int | None:
-        """How much longer the text was before the last change, when that change brought back the text before.
-
-        None when it did not. A negative number says that a deletion was taken back.
-        """
+    def taken_back(self, document: Document) -> Document | None:
+        """The version before, when the change that led from it brought back the text of the one before that."""
         earlier = self._earlier.get(document.uri, ())
         if len(earlier) < 2 or earlier[0].length != document.length:
             return None
         oldest, before = earlier
         if before.text == document.text or oldest.text != document.text:
             return None
-        return before.length - document.length
+        return before

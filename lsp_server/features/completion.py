@@ -6,6 +6,7 @@ never held up: at the deadline it goes without the entry, and asks again with th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from typing import Any
 
@@ -25,6 +26,8 @@ DETAIL = "Lacuna"
 SORT_LAST = "~lacuna"
 # The engine's share of the deadline: its best text so far must arrive before the menu goes without it.
 ENGINE_SHARE = 0.8
+# What is longer is no word that anybody types.
+LONGEST_WORD = 200
 
 
 def completion(
@@ -144,7 +147,6 @@ def _menu(entry: _Entry | None) -> types.CompletionList:
 
 def word_start(document: Document, offset: int) -> int:
     """Where the word that ends at `offset` begins: letters of any script, digits and underscores."""
-    start = offset
-    while start > 0 and ((letter := document.slice(start - 1, start)).isalnum() or letter == "_"):
-        start -= 1
-    return start
+    before = document.slice(max(0, offset - LONGEST_WORD), offset)
+    word = re.search(r"\w*$", before)
+    return offset - len(word.group() if word else "")

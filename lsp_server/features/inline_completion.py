@@ -1,8 +1,8 @@
 """textDocument/inlineCompletion: ghost text at the cursor.
 
 The newest request of a document wins: an older one is answered null at once. Typing on through what was offered, or
-back, is answered from memory. While keys come in quick succession only the last of them asks the engine. Who asks
-explicitly gets several texts; what comes by itself is one.
+back, is answered from memory; right after an undo nothing comes by itself. While requests come in quick succession
+only the last of them asks the engine. Who asks explicitly gets several texts; what comes by itself is one.
 """
 
 from __future__ import annotations
@@ -61,17 +61,28 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     chosen = _chosen(snapshot, params.context.selected_completion_info)
     asked = Asked(snapshot, _gap(snapshot, cursor, chosen, automatic), cursor, chosen)
     known = session.typing.memory.recall("inline", asked.gap.document, asked.gap.offset, snapshot.settings)
-    if automatic and (taken_back := session.typing.undoing.taken_back(snapshot.document)) is not None:
-        # One character less is a Backspace, over which the suggestion grows back; anything else is an undo.
+    taken_back = session.typing.undoing.taken_back(snapshot.document) if automatic else None
+    if taken_back is not None:
         job.finish()
-        return _recalled(session, asked, known) if known is not None and taken_back == 1 else None
+        return _recalled(session, asked, known) if known and _is_a_step(session, asked, taken_back) else None
     if known is not None and (automatic or known.is_full):
         job.finish()
         return _recalled(session, asked, known)
-    pause_s = 0.0
-    if automatic:
-        pause_s = session.typing.debounce.pause_s((uri, "inline"), snapshot.settings.inline_debounce_ms / 1000)
+    trigger = "automatic" if automatic else "invoked"
+    pause_s = session.typing.debounce.pause_s((uri, trigger), snapshot.settings.inline_debounce_ms / 1000)
     return _answer(session, job, asked, known, pause_s)
+
+
+def _is_a_step(session: Session, asked: Asked, before: Document) -> bool:
+    """Whether one Backspace on the way through an offer, or one letter again, led from the version before to this one.
+
+    Whatever else brings back an older text is an undo: nobody wants to be shown at once what they took back.
+    """
+    longer = before.length - asked.snapshot.document.length
+    if asked.chosen is not None or abs(longer) != 1:
+        return False
+    settings = asked.snapshot.settings
+    return session.typing.memory.recall("inline", before, asked.cursor + longer, settings) is not None
 
 
 def _chosen(snapshot: Snapshot, info: types.SelectedCompletionInfo | None) -> Chosen | None:

@@ -27,12 +27,10 @@ def initialize(
             text_document_sync=types.TextDocumentSyncOptions(
                 open_close=True, change=types.TextDocumentSyncKind.Incremental
             ),
-            completion_provider=types.CompletionOptions(),
+            completion_provider=types.CompletionOptions(resolve_provider=True),
             inline_completion_provider=types.InlineCompletionOptions(),
             code_action_provider=types.CodeActionOptions(code_action_kinds=list(action_kinds), resolve_provider=True),
-            execute_command_provider=types.ExecuteCommandOptions(
-                commands=list(commands), work_done_progress=True
-            ),
+            execute_command_provider=types.ExecuteCommandOptions(commands=list(commands), work_done_progress=True),
             workspace=types.WorkspaceOptions(
                 workspace_folders=types.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)
             ),

@@ -20,7 +20,8 @@ def without_repeated_head(text: str, place: Surroundings) -> str:
         return text
     first = text.lstrip(" \t")
     if len(head) >= _SHORTEST_PHRASE and first.startswith(head) and _ends_apart(head, first):
-        return first[len(head) :]
+        rest = first[len(head) :]
+        return rest.lstrip(" \t") if place.head[-1].isspace() else rest
     word = _WORD_AT_END.search(place.head)
     if word and text.startswith(word.group()):
         return text[len(word.group()) :]

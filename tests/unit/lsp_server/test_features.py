@@ -71,10 +71,12 @@ async def test_a_burst_of_keys_asks_once_for_the_first_and_once_for_the_last() -
 
 @pytest.mark.asyncio
 async def test_who_asks_explicitly_is_not_kept_waiting() -> None:
-    engine = FakeEngine(replies=[Reply("a + b")])
+    engine = FakeEngine(replies=[Reply(hold=True), Reply("a + b")])
     session, _, _ = opened_session(engine, "total = ")
-    for _ in range(3):
-        assert (await begin(session, INVOKED)).items[0].insert_text == "a + b"
+    begun = begin(session, AUTOMATIC)
+    await engine.asked(1)
+    assert (await begin(session, INVOKED)).items[0].insert_text == "a + b"
+    assert await begun is None
 
 
 @pytest.mark.asyncio
