@@ -16,7 +16,7 @@ from lsp_server.holes import Hole
 from lsp_server.revision import NOTHING, UNSOUND, Gap, Revision, fill_request, filled_text, repaired
 from lsp_server.splice import Splice
 
-# Stands for a hole that is still to come, where it is only asked whether the text parses.
+# Stands for a hole that is still to come or came out broken, where it is only asked whether the text parses.
 _ANY_NAME = "x"
 
 
@@ -27,18 +27,19 @@ async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
     Superseded when the text around them was touched.
     """
     filled: list[TextReplacement] = []
-    cut_off, unsound = 0, 0
+    parsing: list[TextReplacement] = []
+    cut_off = False
     for number in range(len(holes)):
         try:
-            text, is_sound = await _fill(errand, holes, filled, Part(number, len(holes)))
+            text, is_sound = await _fill(errand, holes, filled, parsing, Part(number, len(holes)))
         except NoAnswer as nothing:
             if nothing.notice.key != CUT_OFF.key:
                 raise
-            cut_off += 1
+            cut_off = True
             continue
         if text is not None:
             filled.append(TextReplacement(*holes[number], text))
-            unsound += not is_sound
+            parsing.append(TextReplacement(*holes[number], text if is_sound else _ANY_NAME))
     if not filled:
         raise NoAnswer(CUT_OFF if cut_off else NOTHING)
     left = len(holes) - len(filled)
@@ -47,21 +48,28 @@ async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
     start = errand.anchor.start
     return Revision(
         [TextReplacement(start + item.start, start + item.end, item.text) for item in filled],
-        UNSOUND if unsound else "",
+        UNSOUND if parsing != filled else "",
     )
 
 
 async def _fill(
-    errand: Errand, holes: Sequence[Hole], filled: Sequence[TextReplacement], part: Part
+    errand: Errand,
+    holes: Sequence[Hole],
+    filled: Sequence[TextReplacement],
+    parsing: Sequence[TextReplacement],
+    part: Part,
 ) -> tuple[str | None, bool]:
-    """The text of one hole, with the document's line ends, and whether it parses in its place."""
+    """The text of one hole, with the document's line ends, and whether it parses in its place.
+
+    `parsing` is `filled` without what does not parse: whether the rest does cannot be told with that in front.
+    """
     hole = holes[part.number]
     request = fill_request(errand.snapshot, _gap(errand, hole, filled), "", wants_drafts=errand.wants_drafts)
     raw = (await errand.ask(request, part)).text
     text = filled_text(_gap(errand, hole, filled), raw)
     if text is None:
         return None, True
-    splice = _splice(errand, holes, filled, part.number)
+    splice = _splice(errand, holes, parsing, part.number)
     text, is_sound = await repaired(errand, splice, text)
     return errand.snapshot.document.to_document_newlines(text), is_sound
 
@@ -77,9 +85,9 @@ def _gap(errand: Errand, hole: Hole, filled: Sequence[TextReplacement]) -> Gap:
     return Gap(virtual, first, first + hole.end - hole.start)
 
 
-def _splice(errand: Errand, holes: Sequence[Hole], filled: Sequence[TextReplacement], number: int) -> Splice:
+def _splice(errand: Errand, holes: Sequence[Hole], parsing: Sequence[TextReplacement], number: int) -> Splice:
     """The hole among texts that parse: the holes behind it have some name."""
-    gap = _gap(errand, holes[number], filled)
+    gap = _gap(errand, holes[number], parsing)
     end = holes[number].end
     later = [TextReplacement(hole.start - end, hole.end - end, _ANY_NAME) for hole in holes[number + 1 :]]
     after = apply_edits(gap.document.text[gap.end :], later)

@@ -48,7 +48,7 @@ def _pattern(marker: str) -> re.Pattern[str]:
     if marker.strip() != _ELLIPSIS and len(marker.split()) == 1:
         return re.compile(f"(?P<hole>{_bordered(words, marker.strip())})")
     head = rf"[ \t]*(?:{_HEAD}[ \t]*)?"
-    return re.compile(rf"^{head}(?P<hole>{words})[ \t]*(?=[\n\r]|\Z)", re.MULTILINE)
+    return re.compile(rf"(?:^|(?<=\r)){head}(?P<hole>{words})[ \t]*(?=[\n\r]|\Z)", re.MULTILINE)
 
 
 def _bordered(words: str, marker: str) -> str:
