@@ -1,7 +1,7 @@
-"""The part of a document an engine gets to see around a gap.
+"""The part of a text an engine gets to see around a gap.
 
-Owns the borders of that window. They move in steps, not with every key, so that the engine finds the same prefix
-it has already encoded. Must not know tokens: the budget is in code points. Text comes out normalised to `\\n`.
+Owns the borders of that window. They move in steps, not with every key, so that the engine finds the same prefix it
+has already encoded. Budgets are code points and estimated tokens. Text comes out normalised to `\\n`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lsp_server.document import for_model
+from lsp_server.tokens import estimated_tokens
+
+# What the engine reads before a gap (`engine/prompts.py`, held equal by a test): of more text only the end counts.
+PREFIX_TOKENS = 512
 
 _STEPS_PER_WINDOW = 4
+# About 64 tokens, as the engine's own cut.
+_TOKEN_STEP_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +34,38 @@ def window(document_text: str, start: int, end: int, *, prefix_chars: int, suffi
     document's start, the right one from its end: typing in the gap leaves both where they are until it has
     produced a step's worth of text.
     """
-    left = _left_border(document_text, start, prefix_chars)
-    right = _right_border(document_text, end, suffix_chars)
+    left = left_border(document_text, start, prefix_chars)
+    right = right_border(document_text, end, suffix_chars)
     return Window(for_model(document_text[left:start]), for_model(document_text[end:right]))
 
 
-def _step(budget: int) -> int:
-    return max(1, budget // _STEPS_PER_WINDOW)
-
-
-def _left_border(text: str, start: int, budget: int) -> int:
-    if start <= budget:
+def left_border(text: str, start: int, chars: int) -> int:
+    """Where the window begins: a line's start at most `chars` before `start`, the same while the gap grows a little."""
+    if start <= chars:
         return 0
-    step = _step(budget)
-    border = min(start, -(-(start - budget) // step) * step)
-    line_end = _line_end_behind(text, border - 1, min(start, border + step))
-    return _outside_line_end(text, border) if line_end < 0 else line_end
+    step = _step(chars)
+    return _border_at(text, start, -(-(start - chars) // step) * step, step)
 
 
-def _right_border(text: str, end: int, budget: int) -> int:
+def tighter_border(text: str, left: int, start: int, tokens: int) -> int:
+    """`left`, or the first later border behind which at most `tokens` tokens are left before `start`.
+
+    Borders are a step of their own apart, counted from the text's start, so they rest as `left` does.
+    """
+    if estimated_tokens(text[left:start]) <= tokens:
+        return left
+    best = behind = start
+    steps = range(start // _TOKEN_STEP_CHARS, left // _TOKEN_STEP_CHARS, -1)
+    for border in (_border_at(text, start, number * _TOKEN_STEP_CHARS, _TOKEN_STEP_CHARS) for number in steps):
+        tokens -= estimated_tokens(text[border:behind])
+        if tokens < 0:
+            break
+        best = behind = border
+    return best
+
+
+def right_border(text: str, end: int, budget: int) -> int:
+    """Where the window ends: behind a line's end at most `budget` behind `end`, counted from the text's end."""
     hidden = len(text) - end - budget
     if hidden <= 0:
         return len(text)
@@ -55,6 +74,17 @@ def _right_border(text: str, end: int, budget: int) -> int:
     feed = max(text.rfind(mark, max(end, border - step), border) for mark in ("\n", "\r"))
     right = border if feed < 0 else feed + 1
     return right - 1 if right > end and _outside_line_end(text, right) != right else right
+
+
+def _step(budget: int) -> int:
+    return max(1, budget // _STEPS_PER_WINDOW)
+
+
+def _border_at(text: str, start: int, border: int, step: int) -> int:
+    """The first line's start behind `border` within a step, else `border` itself; never behind `start`."""
+    border = min(start, border)
+    line_end = _line_end_behind(text, border - 1, min(start, border + step))
+    return min(start, _outside_line_end(text, border) if line_end < 0 else line_end)
 
 
 def _line_end_behind(text: str, start: int, stop: int) -> int:

@@ -50,29 +50,29 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Imports as (where, text), and definitions, both in the order of the text."""
+    """Imports as (where, text) and definitions, in the order of the text; what is open around a place, outermost first.
+
+    `around` holds scopes without a name too: a closure, a CSS rule, a JSON pair.
+    """
 
     imports: tuple[tuple[int, str], ...] = ()
     definitions: tuple[Definition, ...] = ()
+    around: tuple[Definition, ...] = ()
 
 
-def outline(text: str, language: str) -> Outline:
-    """What `text` imports and defines. Where only lines are read, a definition ends where the next begins."""
-    facts = language_of(language)
-    parsed = _Parsed.of(text, facts)
+def outline(text: str, offset: int, language: str) -> Outline:
+    """What `text` imports and defines, and what begins before `offset` and ends behind it.
+
+    Where only lines are read, a definition ends where the next begins.
+    """
+    parsed = _Parsed.of(text, language_of(language))
     if parsed is None:
-        return _outline_by_lines(text)
-    imports = tuple((parsed.place(node.start_byte), parsed.text_of(node)) for node in parsed.nodes_of_imports())
-    return Outline(imports, tuple(parsed.definition(node) for node in parsed.nodes_of_definitions()))
-
-
-def enclosing(text: str, offset: int, language: str) -> list[Definition]:
-    """The definitions and other scopes that begin before `offset` and end behind it, outermost first."""
-    facts = language_of(language)
-    parsed = _Parsed.of(text, facts)
-    if parsed is None:
-        return _enclosing_by_lines(text, offset)
-    return [parsed.definition(node) for node in parsed.around(offset)]
+        return _outline_by_lines(text, offset)
+    return Outline(
+        tuple((parsed.place(node.start_byte), parsed.text_of(node)) for node in parsed.nodes_of_imports()),
+        tuple(parsed.definition(node) for node in parsed.nodes_of_definitions()),
+        tuple(parsed.definition(node) for node in parsed.around(offset)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +159,19 @@ def _name_node(node: Node) -> Node | None:
     return name
 
 
-def _outline_by_lines(text: str) -> Outline:
+def _outline_by_lines(text: str, offset: int) -> Outline:
     imports = tuple((found.start(), found.group().strip()) for found in _IMPORT_LINE.finditer(text))
     heads = list(_DEFINITION_LINE.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
-    return Outline(imports, tuple(_defined(head, end) for head, end in zip(heads, ends, strict=True)))
+    definitions = tuple(_defined(head, end) for head, end in zip(heads, ends, strict=True))
+    return Outline(imports, definitions, tuple(_around_by_lines(text, offset)))
 
 
 def _defined(head: re.Match[str], end: int) -> Definition:
     return Definition(head["name"], head.start(), end, head.group().rstrip())
 
 
-def _enclosing_by_lines(text: str, offset: int) -> list[Definition]:
+def _around_by_lines(text: str, offset: int) -> list[Definition]:
     """Lines that look like definitions, each less indented than what it stands above."""
     line_start = text.rfind("\n", 0, offset) + 1
     here = _INDENTED.search(text, line_start)

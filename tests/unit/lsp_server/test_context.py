@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_server.context import Window, window
+from engine import prompts
+from lsp_server.context import PREFIX_TOKENS, Window, left_border, tighter_border, window
 from lsp_server.document import for_model
+from lsp_server.tokens import estimated_tokens
 
 _TEXTS = st.lists(st.sampled_from(["a", "bc", "🙂", "\n", "\r\n", "\r", "\ud83d", "def f():"]), max_size=120).map(
     "".join
@@ -62,3 +64,26 @@ def test_one_endless_line_is_cut_inside() -> None:
 def test_a_gap_that_ends_inside_a_line_end_stays_in_its_budget() -> None:
     assert window("ab\r\ncd", 0, 3, prefix_chars=0, suffix_chars=0) == Window("", "")
     assert window("ab\r\ncd", 0, 0, prefix_chars=0, suffix_chars=3) == Window("", "ab")
+
+
+@given(_TEXTS, st.data(), st.integers(0, 40))
+def test_a_border_made_tighter_keeps_its_budget_of_tokens(text: str, data: st.DataObject, tokens: int) -> None:
+    text *= 10
+    start = data.draw(st.integers(0, len(text)))
+    left = left_border(text, start, data.draw(st.integers(0, 400)))
+    tight = tighter_border(text, left, start, tokens)
+    assert left <= tight <= start
+    assert estimated_tokens(text[tight:start]) <= tokens
+
+
+def test_a_border_made_tighter_lies_between_lines_and_rests() -> None:
+    text = "".join(f"line {number:04}\n" for number in range(500))
+    borders = [tighter_border(text, 0, 4000 + typed, 400) for typed in range(40)]
+    assert len(set(borders)) <= 2
+    assert all(text[border - 1] == "\n" for border in borders)
+    assert estimated_tokens(text[borders[0] : 4000]) >= 240
+    assert tighter_border(text, 3900, 4000, 200) == 3900
+
+
+def test_the_engine_reads_as_much_as_the_server_believes() -> None:
+    assert PREFIX_TOKENS == prompts.PREFIX_TOKENS

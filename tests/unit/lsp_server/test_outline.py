@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lsp_server.outline import PARSED_CHARS, enclosing, outline
+from lsp_server.outline import PARSED_CHARS, Outline, outline
 
 # Language id → (text with `‸`, imports, names defined, headers around the mark).
 SAMPLES: dict[str, tuple[str, list[str], list[str], list[str]]] = {
@@ -117,7 +117,7 @@ def at_mark(marked: str) -> tuple[str, int]:
 def test_imports_and_definitions_are_found(language: str) -> None:
     marked, imports, names, _ = SAMPLES[language]
     text, _ = at_mark(marked)
-    found = outline(text, language)
+    found = outline(text, 0, language)
     assert [each for _, each in found.imports] == imports
     assert [definition.name for definition in found.definitions] == names
     assert all(text[start:].startswith(each) for start, each in found.imports)
@@ -127,25 +127,24 @@ def test_imports_and_definitions_are_found(language: str) -> None:
 def test_what_is_open_around_a_place_is_found(language: str) -> None:
     marked, _, _, headers = SAMPLES[language]
     text, offset = at_mark(marked)
-    assert [definition.header for definition in enclosing(text, offset, language)] == headers
+    assert [definition.header for definition in outline(text, offset, language).around] == headers
 
 
 def test_places_are_counted_in_code_points() -> None:
     text = "# 🙂é\nimport os\n\ndef größe(x):\n    # 🙂\n    return x\n"
-    found = outline(text, "python")
+    found = outline(text, text.index("return"), "python")
     assert found.imports == ((text.index("import"), "import os"),)
     (definition,) = found.definitions
     assert (definition.name, definition.start, definition.end) == ("größe", text.index("def"), len(text) - 1)
-    assert [each.header for each in enclosing(text, text.index("return"), "python")] == ["def größe(x):"]
+    assert [each.header for each in found.around] == ["def größe(x):"]
 
 
 def test_a_text_too_large_to_parse_is_read_by_lines() -> None:
     filler = "x = 1\n" * (PARSED_CHARS // 6)
     text = "import os\n" + filler + "class A:\n    def f(self):\n        if self:\n            return 1\n"
-    found = outline(text, "python")
+    found = outline(text, text.index("return"), "python")
     assert [each for _, each in found.imports] == ["import os"]
     assert [definition.name for definition in found.definitions] == ["A", "f"]
-    around = enclosing(text, text.index("return"), "python")
-    assert [each.header for each in around] == ["class A:", "    def f(self):"]
-    assert enclosing("", 0, "perl") == []
-    assert enclosing("\n", 1, "perl") == []
+    assert [each.header for each in found.around] == ["class A:", "    def f(self):"]
+    assert outline("", 0, "perl") == Outline()
+    assert outline("\n", 1, "perl") == Outline()
