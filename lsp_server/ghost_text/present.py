@@ -66,8 +66,8 @@ def present_in(
     An inline completion sends `text` as it is, since editors give inserted text the buffer's line ends; a
     workspace edit sends `document.to_document_newlines(text)`.
     """
-    before = for_model(document.text[max(0, offset - _READ_CHARS) : offset])
-    after = for_model(document.text[offset : offset + _READ_CHARS])
+    before = for_model(document.slice(max(0, offset - _READ_CHARS), offset))
+    after = for_model(document.slice(offset, offset + _READ_CHARS))
     found = present(raw, before + after, len(before), document.language, single_line=single_line, automatic=automatic)
     if found is None:
         return None
