@@ -30,13 +30,13 @@ READ_AFTER_CHARS = 12_000
 class Gap:
     """A cursor at `offset` of `document`: the editor's, or what it would be with a menu entry accepted.
 
-    `texts` is how many different ones are wanted. `patience_s` is how long the answer is waited for at most; None
-    leaves that to the deadline, which the engine keeps.
+    `single_line` of None lets the place decide. `texts` is how many different ones are wanted. `patience_s` is how long
+    the answer is waited for at most; None leaves that to the deadline, which the engine keeps.
     """
 
     document: Document
     offset: int
-    single_line: bool
+    single_line: bool | None
     automatic: bool
     max_tokens: int
     deadline_ms: int
@@ -49,18 +49,20 @@ def may_suggest(snapshot: Snapshot, offset: int) -> bool:
     settings, document = snapshot.settings, snapshot.document
     if not settings.enable or typing_refusal(document, settings) is not None or is_read_only(document.uri):
         return False
+    if snapshot.around.is_ignored:
+        return False
     if settings.in_comments:
         return True
     text, place = _as_the_engine_sees(document, offset)
     return syntax.position_kind(text, place, document.language) == "code"
 
 
-def is_single_line(document: Document, offset: int, *, automatic: bool) -> bool:
+def is_single_line(gap: Gap) -> bool:
     """Whether one line is what the place asks for; who asks explicitly gets more wherever more can stand."""
-    text, place = _as_the_engine_sees(document, offset)
-    if not automatic:
-        return syntax.prefers_single_line(text, place, document.language)
-    return line_scope.is_single_line(text, place, document.language)
+    text, place = _as_the_engine_sees(gap.document, gap.offset)
+    if not gap.automatic:
+        return syntax.prefers_single_line(text, place, gap.document.language)
+    return line_scope.is_single_line(text, place, gap.document.language)
 
 
 def _as_the_engine_sees(document: Document, offset: int) -> tuple[str, int]:
@@ -79,8 +81,10 @@ async def suggest(
     try:
         if pause_s:
             await job.run(session.clock.sleep(pause_s))
+        # Not before the pause: most keys of a burst end there and need not have looked at the syntax.
+        is_single = is_single_line(gap) if gap.single_line is None else gap.single_line
         feed = draft_feed(session, snapshot, range_of(snapshot, cursor, cursor))
-        done = await _asked(session, job, gap, _fill(snapshot, gap, wants_drafts=feed is not None), feed)
+        done = await _asked(session, job, gap, _fill(snapshot, gap, is_single, wants_drafts=feed is not None), feed)
     except Superseded:
         return ()
     except NoAnswer as nothing:
@@ -91,7 +95,7 @@ async def suggest(
     if not session.is_current(snapshot):
         return ()
     raws = (done.text, *done.alternatives)
-    return distinct(presentable(gap.document, gap.offset, raws, single_line=gap.single_line, automatic=gap.automatic))
+    return distinct(presentable(gap.document, gap.offset, raws, single_line=is_single, automatic=gap.automatic))
 
 
 async def _asked(session: Session, job: Job, gap: Gap, request: Fill, feed: DraftFeed | None) -> Done:
@@ -105,7 +109,7 @@ async def _asked(session: Session, job: Job, gap: Gap, request: Fill, feed: Draf
     return done
 
 
-def _fill(snapshot: Snapshot, gap: Gap, *, wants_drafts: bool) -> Fill:
+def _fill(snapshot: Snapshot, gap: Gap, is_single: bool, *, wants_drafts: bool) -> Fill:
     window = window_of(snapshot, gap.document, gap.offset, gap.offset)
     return Fill(
         id=uuid4().hex,
@@ -113,7 +117,7 @@ def _fill(snapshot: Snapshot, gap: Gap, *, wants_drafts: bool) -> Fill:
         prefix=window.prefix,
         suffix=window.suffix,
         max_tokens=gap.max_tokens,
-        max_lines=1 if gap.single_line else 0,
+        max_lines=1 if is_single else 0,
         deadline_ms=gap.deadline_ms,
         wants_drafts=wants_drafts,
         alternatives=gap.texts,

@@ -20,7 +20,7 @@ from lsp_server.inflight import Job
 from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
-from lsp_server.suggestion import Gap, inserted_text, is_single_line, may_suggest, suggest
+from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
 
 Reply = types.InlineCompletionList | None
 
@@ -99,7 +99,7 @@ def _gap(snapshot: Snapshot, cursor: int, chosen: Chosen | None, automatic: bool
     return Gap(
         document,
         offset,
-        single_line=is_single_line(document, offset, automatic=automatic),
+        single_line=None,
         automatic=automatic,
         max_tokens=settings.inline_max_tokens,
         deadline_ms=settings.inline_deadline_ms,

@@ -139,3 +139,41 @@ def test_a_garbled_change_without_a_document_is_harmless(params: Any) -> None:
     assert session.document_count == 1
     garbled(session, types.TEXT_DOCUMENT_DID_CHANGE, {"textDocument": {"uri": URI}})
     assert session.document_count == 0
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("how", ["cancelled", "text changed"])
+async def test_keys_that_outrun_the_engine_make_the_pauses_longer_and_answers_shorter(how: str) -> None:
+    engine = FakeEngine(replies=[Reply(hold=True), Reply("a + b")])
+    session, _, clock = opened_session(engine, "total = ")
+    task = begin(session, AUTOMATIC)
+    await engine.asked(1)
+    before = session.typing.debounce.window_s
+    if how == "text changed":
+        session.change(URI, 2, [])
+        await task
+    else:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    grown = session.typing.debounce.window_s
+    assert grown > before
+    clock.advance(1)
+    assert (await begin(session, INVOKED)).items
+    assert session.typing.debounce.window_s < grown
+
+
+@pytest.mark.asyncio
+async def test_a_request_that_ends_in_its_pause_has_outrun_nobody() -> None:
+    engine = FakeEngine(replies=[Reply(hold=True)])
+    session, _, clock = opened_session(engine, "total = ")
+    first = begin(session, AUTOMATIC)
+    await engine.asked(1)
+    clock.advance(0.01)
+    second = begin(session, AUTOMATIC)
+    await first
+    grown = session.typing.debounce.window_s
+    session.change(URI, 2, [])
+    assert await second is None
+    assert session.typing.debounce.window_s == grown
+    assert len(engine.requests) == 1
