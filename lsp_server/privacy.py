@@ -74,6 +74,12 @@ def is_secret(uri: str, settings: Settings) -> bool:
     return _matches(path, SECRET_PATTERNS) and not _matches(path, settings.open_files)
 
 
+def is_open(uri: str, settings: Settings) -> bool:
+    """Whether the user said that the file may be shown whatever its name or git says."""
+    path = _path(uri)
+    return _matches(path, settings.open_files) and not _matches(path, settings.secret_files)
+
+
 def refusal(document: Document, settings: Settings) -> Refusal | None:
     """Why nothing may be asked of the engine about `document` at all, None when it may."""
     if is_secret(document.uri, settings):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from engine.protocol.messages import Stats
 from lsp_server.capabilities import Capabilities
@@ -24,6 +24,7 @@ from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
 from lsp_server.settings import Problem, Settings
 from lsp_server.typing_state import TypingState
+from lsp_server.vicinity import Around, Vicinity
 from lsp_server.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Snapshot:
     settings: Settings
     capabilities: Capabilities
     encoding: PositionEncoding
+    around: Around = field(default_factory=Around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Session:
         self.progress = ProgressBoard()
         self.results: deque[Result] = deque(maxlen=RESULTS_KEPT)
         self.workspace = Workspace()
+        self.vicinity = Vicinity(self.workspace, clock)
         self.capabilities = Capabilities()
         self.encoding = negotiate(None)
         # While the editor has yet to be asked, its settings may still say that nothing is wanted.
@@ -97,7 +100,7 @@ class Session:
     def stop_what_is_off(self) -> None:
         """End the jobs of documents whose settings now say that nothing is wanted."""
         for uri in self._documents:
-            if not self.workspace.settings_for(uri).enable:
+            if not self.vicinity.settings_for(uri).enable:
                 self.inflight.supersede(uri)
 
     def report_problems(self) -> None:
@@ -123,6 +126,7 @@ class Session:
         self.inflight.supersede(document.uri)
         self.typing.forget(document.uri)
         self._documents[document.uri] = document
+        self.vicinity.touch(document.uri)
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
         """The document moved on; jobs that cannot follow it end. One never opened is not known, and stays so."""
@@ -131,11 +135,13 @@ class Session:
             self.inflight.move(uri, Moved(document, changes, self.encoding))
             self.typing.changed(document)
             self._documents[uri] = apply_changes(document, version, changes, self.encoding)
+            self.vicinity.touch(uri)
 
     def close(self, uri: str) -> None:
         """Forget everything about a document."""
         self.inflight.supersede(uri)
         self._documents.pop(uri, None)
+        self.vicinity.forget(uri)
         self.typing.forget(uri)
 
     def document(self, uri: str) -> Document | None:
@@ -147,7 +153,8 @@ class Session:
         document = self._documents.get(uri)
         if document is None:
             return None
-        return Snapshot(document, self.workspace.settings_for(uri), self.capabilities, self.encoding)
+        around = self.vicinity.around(document, self._documents.get)
+        return Snapshot(document, self.vicinity.settings_for(uri), self.capabilities, self.encoding, around)
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Whether the document is still the very one of the snapshot (not just one of the same version)."""
@@ -178,7 +185,7 @@ class Session:
     def _wants_engine(self) -> bool:
         if self.awaits_settings:
             return False
-        opened = tuple(self.workspace.settings_for(uri) for uri in self._documents)
+        opened = tuple(self.vicinity.settings_for(uri) for uri in self._documents)
         return any(settings.enable for settings in opened or self.workspace.all_settings())
 
     def record(self, kind: str, stats: Stats) -> None:

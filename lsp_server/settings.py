@@ -113,11 +113,25 @@ class Settings:
     suffix_chars: int = _setting(
         1024, "context.suffixChars", "How much text after the cursor the engine sees.", most=1_000_000
     )
+    neighbour_tokens: int = _setting(
+        160,
+        "context.neighbourTokens",
+        "How much of what is before the cursor, in tokens, may be imports and signatures from above and parts of other "
+        "open files; 0 for none.",
+        most=256,
+    )
     secret_files: tuple[str, ...] = _setting(
         (), "privacy.secretFiles", "More glob patterns of files that must never reach the engine."
     )
     open_files: tuple[str, ...] = _setting(
-        (), "privacy.openFiles", "Glob patterns of files that are no secret although they look like one."
+        (),
+        "privacy.openFiles",
+        "Glob patterns of files that are open although they look like secrets or git ignores them.",
+    )
+    git_ignored: bool = _setting(
+        False,
+        "privacy.gitIgnored",
+        "Suggest in files that git ignores, too. They never come into the context of another file.",
     )
     drafts: bool = _setting(False, "drafts", "Send `lacuna/draft` while a text is denoised (for plug-ins).")
     position_encoding: str = _setting(

@@ -1,19 +1,74 @@
 """What an engine gets to see of a request's document and of what belongs to it, as prefix and suffix.
 
-The one place that asks for a window: `suggestion` and `revision` know neither budgets nor what is put in front.
+The one place that asks for a window: `suggestion` and `revision` know neither budgets nor what is put in front. The
+cells of a notebook are one text here, in their order.
 """
 
 from __future__ import annotations
 
-from lsp_server import context
-from lsp_server.context import Window
-from lsp_server.document import Document
+from lsp_server import context, notebook
+from lsp_server.context import PREFIX_TOKENS, Window
+from lsp_server.document import Document, for_model
+from lsp_server.neighbours import Neighbour, Place, text_in_front
+from lsp_server.outline import PARSED_CHARS, READ_CHARS
 from lsp_server.session import Snapshot
+from lsp_server.vicinity import shown_path
+
+# Of a small window no more than this part is given away.
+_LARGEST_SHARE = 3
+_CHARS_PER_TOKEN = 4
 
 
 def window_of(snapshot: Snapshot, document: Document, start: int, end: int) -> Window:
-    """The text around `[start, end)` of `document`: the snapshot's, or what it would be with a menu entry accepted."""
-    settings = snapshot.settings
-    return context.window(
-        document.text, start, end, prefix_chars=settings.prefix_chars, suffix_chars=settings.suffix_chars
+    """The text around `[start, end)` of `document`: the snapshot's, or what it would be with a menu entry accepted.
+
+    What the window has lost of its document, and what other documents share with it, stands in front of it.
+    """
+    settings, cells = snapshot.settings, snapshot.around.cells
+    before = notebook.text_before(cells, document.language)
+    text = before + document.text + notebook.text_behind(cells, document.language)
+    start, end = start + len(before), end + len(before)
+    right = context.right_border(text, end, settings.suffix_chars)
+    front, left = _front(snapshot, document, text, start, end, right)
+    if not front:
+        left = context.left_border(text, start, settings.prefix_chars)
+    return Window(front + for_model(text[left:start]), for_model(text[end:right]))
+
+
+def _front(snapshot: Snapshot, document: Document, text: str, start: int, end: int, right: int) -> tuple[str, int]:
+    """What stands in front of a window that is smaller by as much, and where that window begins."""
+    settings, around = snapshot.settings, snapshot.around
+    tokens = min(settings.neighbour_tokens, settings.prefix_chars // _CHARS_PER_TOKEN // _LARGEST_SHARE)
+    if not tokens:
+        return "", 0
+    left = context.left_border(text, start, settings.prefix_chars - tokens * _CHARS_PER_TOKEN)
+    left = context.tighter_border(text, left, start, PREFIX_TOKENS - tokens)
+    path = shown_path(document.uri, around.folder)
+    place = _near(Place(path, document.language, text, left, start, end, right))
+
+    def make() -> str:
+        others = [Neighbour(shown_path(each.uri, around.folder), each.text) for each in around.others]
+        return text_in_front(place, others, tokens)
+
+    # While the border rests, so does what is in front: else the engine would read all of it again with every key.
+    # What is lost behind the window comes in whenever something else has changed.
+    versions = tuple((each.uri, each.version) for each in around.others)
+    made_from = (left, tokens, path, document.language, hash(place.text[: place.left]), versions)
+    return around.remembered.text(made_from, make), left
+
+
+def _near(place: Place) -> Place:
+    """`place` in the part of a large text that is read at a key press."""
+    if len(place.text) <= PARSED_CHARS:
+        return place
+    first = max(0, place.left - READ_CHARS)
+    text = place.text[first : place.right + READ_CHARS // 2]
+    return Place(
+        place.path,
+        place.language,
+        text,
+        place.left - first,
+        place.start - first,
+        place.end - first,
+        place.right - first,
     )
