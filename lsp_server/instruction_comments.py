@@ -39,7 +39,9 @@ def comments_near(text: str, start: int, end: int, language: str) -> list[Instru
     stop = end + _NEAR_CHARS
     if not _WORD.search(text, max(0, start - _NEAR_CHARS), stop):
         return []
-    read = [_read(text, *span) for span in _comment_spans(text, stop, language_of(language))]
+    # The scanner ends lines at line feeds; a line feed for every carriage return leaves all offsets where they are.
+    spans = _comment_spans(text.replace("\r", "\n"), stop, language_of(language))
+    read = [_read(text, *span) for span in spans]
     return [comment for comment in read if comment is not None and comment.end >= start - _NEAR_CHARS]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import lsp_client as lsp
-from tests.fakes.lsp_actions import URI, action, apply, edit_of, rewrite_call
+from tests.fakes.lsp_actions import URI, action, apply, rewrite_call
 
 pytestmark = pytest.mark.asyncio
 
@@ -65,106 +65,6 @@ async def test_filling_inside_a_line_asks_for_one_line() -> None:
         edit = (await client.request("codeAction/resolve", offered))["edit"]
         assert apply("area = f(w, h) * 2\n", edit) == "area = f(h, w) * 2\n"
         assert (await client.engine())["requests"][0]["max_lines"] == 1
-
-
-async def test_an_action_of_an_older_version_is_refused_quietly() -> None:
-    async with lsp.session({"text": "x"}) as client:
-        client.open(CODE)
-        offered = await action(client, "simplify", WHOLE)
-        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
-        with pytest.raises(lsp.ResponseFault) as fault:
-            await client.request("codeAction/resolve", offered)
-        assert fault.value.code == CONTENT_MODIFIED
-        assert (await client.engine())["requests"] == []
-    assert client.log == b""
-
-
-@pytest.mark.parametrize("through", ["resolve", "command"])
-async def test_a_line_inserted_above_moves_the_edit_with_the_selection(through: str) -> None:
-    async with lsp.session({"text": "def area(w, h):\n    return h * w", "hold": True}) as client:
-        client.open(CODE)
-        if through == "resolve":
-            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
-        else:
-            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
-        client.send(asked)
-        await client.engine_asked(1)
-        client.send(lsp.change(2, "import os\n", lsp.area((0, 0), (0, 0))))
-        client.send(lsp.change(3, "\nend = 1\n", lsp.area((3, 0), (3, 0))))
-        client.notify("test/release")
-        answer = await client.answer(asked)
-        edit = answer["edit"] if through == "resolve" else answer
-        assert edit["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 3}
-        moved = f"import os\n{CODE}\nend = 1\n"
-        assert apply(moved, edit) == moved.replace("w * h", "h * w")
-        assert (await client.engine())["cancelled"] == []
-
-
-@pytest.mark.parametrize("through", ["resolve", "command"])
-@pytest.mark.parametrize("span", [lsp.area((1, 11), (1, 12)), lsp.area((0, 0), (0, 0)), None])
-async def test_a_change_inside_while_the_job_runs_ends_it(through: str, span: dict[str, Any] | None) -> None:
-    async with lsp.session({"text": "x", "hold": True}) as client:
-        client.open(CODE)
-        if through == "resolve":
-            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
-        else:
-            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
-        client.send(asked)
-        await client.engine_asked(1)
-        client.send(lsp.change(2, "z", span))
-        with pytest.raises(lsp.ResponseFault) as fault:
-            await client.answer(asked)
-        assert fault.value.code == CONTENT_MODIFIED
-        assert len((await client.engine())["cancelled"]) == 1
-
-
-async def test_two_changes_of_which_one_is_inside_end_it() -> None:
-    async with lsp.session({"text": "x", "hold": True}) as client:
-        client.open(CODE)
-        asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
-        client.send(asked)
-        await client.engine_asked(1)
-        outside = {"range": lsp.area((0, 0), (0, 0)), "text": "import os\n"}
-        inside = {"range": lsp.area((2, 0), (2, 4)), "text": ""}
-        head = {"uri": URI, "version": 2}
-        client.notify("textDocument/didChange", {"textDocument": head, "contentChanges": [outside, inside]})
-        with pytest.raises(lsp.ResponseFault) as fault:
-            await client.answer(asked)
-        assert fault.value.code == CONTENT_MODIFIED
-
-
-async def test_a_document_closed_and_opened_anew_refuses_its_old_actions() -> None:
-    async with lsp.session({"text": "x"}) as client:
-        client.open(CODE)
-        offered = await action(client, "simplify", WHOLE)
-        client.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
-        client.open("def other(w):\n    return w + w + 1\n")
-        with pytest.raises(lsp.ResponseFault) as fault:
-            await client.request("codeAction/resolve", offered)
-        assert fault.value.code == CONTENT_MODIFIED
-
-
-THREE = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n"
-THREE_CHANGED = "a = 10\nb = 2\nc = 30\nd = 4\ne = 50"
-
-
-async def test_a_change_that_is_left_out_leaves_the_others_whole() -> None:
-    async with lsp.session({"text": THREE_CHANGED}) as client:
-        client.open(THREE)
-        edit = await edit_of(client, "simplify", lsp.area((0, 0), (5, 0)))
-        assert apply(THREE, edit) == THREE_CHANGED + "\n"
-        assert apply(THREE, edit, without=0) == "a = 1\nb = 2\nc = 30\nd = 4\ne = 50\n"
-        assert apply(THREE, edit, without=1) == "a = 10\nb = 2\nc = 3\nd = 4\ne = 50\n"
-        assert apply(THREE, edit, without=2) == "a = 10\nb = 2\nc = 30\nd = 4\ne = 5\n"
-
-
-@pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\r\n", "\r"])
-async def test_the_end_of_the_file_stays_as_it_is(ending: str) -> None:
-    for said in ("x = 2", "x = 2\n", "x = 2\n\n\n"):
-        async with lsp.session({"text": said}) as client:
-            client.open(f"x = 1{ending}")
-            edit = await client.request("workspace/executeCommand", rewrite_call(lsp.area((0, 0), (9, 0))))
-            assert apply(f"x = 1{ending}", edit) == f"x = 2{ending}"
 
 
 @pytest.mark.parametrize(
