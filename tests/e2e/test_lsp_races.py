@@ -66,11 +66,12 @@ async def test_documents_and_kinds_do_not_supersede_each_other() -> None:
         assert (await client.answer(menu))["items"]
 
 
-async def test_forty_requests_in_one_burst_run_the_engine_twice_at_most() -> None:
+@pytest.mark.parametrize("trigger", [1, 2], ids=["invoked", "automatic"])
+async def test_forty_requests_in_one_burst_run_the_engine_twice_at_most(trigger: int) -> None:
     options = {"inlineCompletion": {"debounceMs": 300}}
     async with lsp.session({"text": "a + b"}, options=options) as client:
         client.open("total = ")
-        ghosts = [client.ghost(0, 8, triggerKind=2) for _ in range(40)]
+        ghosts = [client.ghost(0, 8, triggerKind=trigger) for _ in range(40)]
         client.send(*ghosts)
         results = [await client.answer(ghost) for ghost in ghosts]
         assert results[-1]["items"][0]["insertText"] == "a + b"
