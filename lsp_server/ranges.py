@@ -8,7 +8,6 @@ from __future__ import annotations
 import attrs
 from lsprotocol import types
 
-from lsp_server.edits import TextReplacement
 from lsp_server.positions import TextPosition
 from lsp_server.session import Snapshot
 
@@ -33,16 +32,3 @@ def range_of(snapshot: Snapshot, start: int, end: int) -> types.Range:
     """The client's range of two offsets."""
     area = snapshot.document.index.to_range(start, end, snapshot.encoding)
     return types.Range(types.Position(*area.start), types.Position(*area.end))
-
-
-def workspace_edit(snapshot: Snapshot, replacements: list[TextReplacement]) -> types.WorkspaceEdit:
-    """The replacements as an edit of exactly the snapshot's version.
-
-    A client without versioned edits gets the same ones unversioned: it has no other way to apply any.
-    """
-    edits = [types.TextEdit(range_of(snapshot, item.start, item.end), item.text) for item in replacements]
-    document = snapshot.document
-    if not snapshot.capabilities.versioned_edits:
-        return types.WorkspaceEdit(changes={document.uri: edits})
-    identifier = types.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(identifier, [*edits])])
