@@ -23,6 +23,7 @@ _DEFINES = re.compile(
     r"\s*(?:(?:export|default|async|public|private|protected|static|final|pub|local|abstract|open|override)\s+)*"
     r"(?:def|class|function|func|fun|fn|interface|struct|enum|module|trait|impl|namespace)\b[^(\[{=]*$"
 )
+_LACKS_OPERAND = re.compile(r"(?:(?<![=-])>|[=+\-*/<&|,.!]|\b(?:and|or|not|in))$")
 _CASE = re.compile(r"\s*(?:case\b|default\b)")
 _OPENED_LAST = re.compile(r"[{\[][ \t]*$")
 
@@ -45,6 +46,8 @@ def _begins_block(head: str, language: str) -> bool:
     if code.endswith(":") and not facts.off_side:
         # Behind any other colon stands a value.
         return bool(_CASE.match(code))
+    if _LACKS_OPERAND.search(code):
+        return False
     return opens_block(head, facts) or bool(_OPENED_LAST.search(code))
 
 

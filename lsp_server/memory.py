@@ -78,7 +78,7 @@ class Memory:
 
 def _kept(document: Document, offset: int, offer: Offer) -> _Kept:
     before = document.slice(max(0, offset - BEFORE_CHARS), offset)
-    after = document.slice(offset, min(document.length, offset + AFTER_CHARS))
+    after = document.slice(offset, max(offset + AFTER_CHARS, *(ghost.end for ghost in offer.texts)))
     return _Kept(offer, document.language, offset, before, after, offset + len(after) == document.length)
 
 

@@ -104,7 +104,8 @@ class _Entry:
             defaults.data, item.data = item.data, None
         if "editRange" in known:
             defaults.edit_range, item.text_edit, item.text_edit_text = self._edit_range(), None, self._text
-        return types.CompletionList(is_incomplete=True, items=[item], item_defaults=defaults if known else None)
+        said = defaults if defaults != types.CompletionItemDefaults() else None
+        return types.CompletionList(is_incomplete=True, items=[item], item_defaults=said)
 
     def _item(self) -> types.CompletionItem:
         """One plain edit, from the word's start to the end of what the text takes the place of: all on one line."""

@@ -72,6 +72,12 @@ async def test_defaults_are_said_once_for_the_list(both: bool) -> None:
         assert not {"textEdit", "insertTextFormat", "insertTextMode", "data"} & item.keys()
 
 
+async def test_a_list_without_defaults_has_none() -> None:
+    async with lsp.session({"text": "int(x)"}, capabilities=capable(["commitCharacters"])) as client:
+        client.open("pr")
+        assert "itemDefaults" not in await menu(client, 0, 2)
+
+
 async def test_defaults_an_editor_does_not_know_are_not_sent() -> None:
     async with lsp.session({"text": "int(x)"}, capabilities=capable(["insertTextMode"])) as client:
         client.open("pr")

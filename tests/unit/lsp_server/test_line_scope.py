@@ -24,6 +24,7 @@ MANY = [
     ("rust", "fn main() { ¦"),
     ("ruby", "def area¦"),
     ("lua", "if x then ¦"),
+    ("rust", "Some(x) => ¦"),
     ("yaml", "steps:¦"),
     ("markdown", "A sentence that goes ¦"),
     ("plaintext", "Dear reader, ¦"),
@@ -47,6 +48,8 @@ ONE = [
     ("c", "int x = ¦"),
     ("java", "int x = y.¦"),
     ("kotlin", "val y = ¦"),
+    ("ruby", "if x == ¦"),
+    ("lua", "for i = 1, ¦"),
     ("css", "a {\n  color: ¦\n}\n"),
 ]
 

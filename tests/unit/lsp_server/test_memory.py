@@ -109,6 +109,13 @@ def test_a_closed_document_is_forgotten() -> None:
     assert recalled(memory, "a", "") is None
 
 
+def test_all_that_an_offer_takes_the_place_of_must_still_stand() -> None:
+    tail = "x" * (AFTER_CHARS + 20)
+    memory = remembering("f(", tail, f"a{tail}", consumed=len(tail))
+    assert recalled(memory, "f(", tail) == [f"a{tail}"]
+    assert recalled(memory, "f(", f"{tail[:-1]}y") is None
+
+
 def test_text_far_from_the_cursor_may_change() -> None:
     far_before, far_after = "x" * 50 + "\n" * BEFORE_CHARS, "\n" * AFTER_CHARS + "y" * 50
     memory = remembering(far_before, far_after, "new")
