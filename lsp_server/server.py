@@ -28,6 +28,8 @@ from lsp_server.features import (
     fill_holes,
     inline_completion,
     lifecycle,
+    notebook_sync,
+    renames,
     sync,
     work_done_progress,
 )
@@ -55,7 +57,7 @@ def create_server(engine: Engine | Callable[[], Engine], clock: Clock | None = N
     """A server for one editor. `engine`, or what makes it, is started by the first document, never before."""
     server = LacunaServer(engine() if callable(engine) else engine, clock or SystemClock())
     session, protocol = server.session, server.protocol
-    protocol.on_garbled = partial(sync.garbled, session)
+    protocol.on_garbled = partial(_garbled, session)
     for method, handler in _handlers(session, protocol).items():
         server.feature(method)(handler)
     return server
@@ -70,6 +72,11 @@ def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[
         types.TEXT_DOCUMENT_DID_OPEN: partial(sync.did_open, session),
         types.TEXT_DOCUMENT_DID_CHANGE: partial(sync.did_change, session),
         types.TEXT_DOCUMENT_DID_CLOSE: partial(sync.did_close, session),
+        types.NOTEBOOK_DOCUMENT_DID_OPEN: partial(notebook_sync.did_open, session),
+        types.NOTEBOOK_DOCUMENT_DID_CHANGE: partial(notebook_sync.did_change, session),
+        types.NOTEBOOK_DOCUMENT_DID_SAVE: partial(notebook_sync.did_save, session),
+        types.NOTEBOOK_DOCUMENT_DID_CLOSE: partial(notebook_sync.did_close, session),
+        types.WORKSPACE_DID_RENAME_FILES: partial(renames.did_rename_files, session),
         types.TEXT_DOCUMENT_INLINE_COMPLETION: partial(inline_completion.inline_completion, session),
         types.TEXT_DOCUMENT_COMPLETION: partial(completion.completion, session),
         types.COMPLETION_ITEM_RESOLVE: partial(completion_resolve.completion_resolve, session),
@@ -81,6 +88,12 @@ def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[
         types.WORKSPACE_DID_CHANGE_CONFIGURATION: partial(configuration.did_change_configuration, session),
         types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: partial(configuration.did_change_workspace_folders, session),
     }
+
+
+def _garbled(session: Session, method: str, params: object) -> None:
+    """What could not be understood may have been a change of a document or of a notebook."""
+    sync.garbled(session, method, params)
+    notebook_sync.garbled(session, method, params)
 
 
 def _initialized(

@@ -144,6 +144,12 @@ class Session:
         self.vicinity.forget(uri)
         self.typing.forget(uri)
 
+    def renamed(self, old: str) -> None:
+        """A file or folder has another name: what hung on the old one goes, the text stays until it is closed."""
+        for uri in self._documents:
+            if uri == old or uri.startswith(old.rstrip("/") + "/"):
+                self.vicinity.forget(uri)
+
     def document(self, uri: str) -> Document | None:
         """The document as it is now; only for handlers that change it."""
         return self._documents.get(uri)

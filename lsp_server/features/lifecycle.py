@@ -31,11 +31,22 @@ def initialize(
             inline_completion_provider=types.InlineCompletionOptions(),
             code_action_provider=types.CodeActionOptions(code_action_kinds=list(action_kinds), resolve_provider=True),
             execute_command_provider=types.ExecuteCommandOptions(commands=list(commands), work_done_progress=True),
-            workspace=types.WorkspaceOptions(
-                workspace_folders=types.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)
+            workspace=_workspace_options(),
+            # Every notebook of every kind, with all its cells: Markdown cells say what the code is about.
+            notebook_document_sync=types.NotebookDocumentSyncOptions(
+                notebook_selector=[types.NotebookDocumentFilterWithNotebook(notebook="*")]
             ),
         ),
         server_info=types.ServerInfo(name=NAME, version=__version__),
+    )
+
+
+def _workspace_options() -> types.WorkspaceOptions:
+    """Folders that come and go, and new names of files and folders, are told."""
+    everything = types.FileOperationFilter(pattern=types.FileOperationPattern(glob="**/*"))
+    return types.WorkspaceOptions(
+        workspace_folders=types.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True),
+        file_operations=types.FileOperationOptions(did_rename=types.FileOperationRegistrationOptions([everything])),
     )
 
 

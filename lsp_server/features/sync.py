@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lsprotocol import types
 
-from lsp_server.document import Change, Document
-from lsp_server.ranges import text_position
+from lsp_server.content_changes import changes_of
+from lsp_server.document import Document
 from lsp_server.session import Session
 
 
@@ -18,7 +18,7 @@ def did_open(session: Session, params: types.DidOpenTextDocumentParams) -> None:
 
 def did_change(session: Session, params: types.DidChangeTextDocumentParams) -> None:
     """All changes of one notification together make one version."""
-    changes = [_change(event) for event in params.content_changes]
+    changes = changes_of(params.content_changes)
     session.change(params.text_document.uri, params.text_document.version, changes)
 
 
@@ -38,12 +38,6 @@ def garbled(session: Session, method: str, params: object) -> None:
     uri = head.get("uri") if isinstance(head, dict) else None
     if isinstance(uri, str):
         session.close(uri)
-
-
-def _change(event: types.TextDocumentContentChangeEvent) -> Change:
-    if isinstance(event, types.TextDocumentContentChangePartial):
-        return Change(text_position(event.range.start), text_position(event.range.end), event.text)
-    return Change(None, None, event.text)
 
 
 def _plain(language: object) -> object:

@@ -279,7 +279,7 @@ async def initialize(
         "rootUri": None,
         "capabilities": capabilities,
         "initializationOptions": options,
-        "workspaceFolders": folders and [{"uri": uri, "name": uri} for uri in folders],
+        "workspaceFolders": [{"uri": uri, "name": uri} for uri in folders] if folders else None,
     }
     result = await client.request("initialize", params)
     capabilities_of_server: dict[str, Any] = result["capabilities"]
