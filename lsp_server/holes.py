@@ -26,15 +26,12 @@ class Hole(NamedTuple):
 def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | None = None) -> list[Hole]:
     """The holes of `text` that lie wholly within `[start, end)`, in order and apart."""
     stop = len(text) if end is None else end
-    found = sorted(
-        (
-            Hole(*match.span("hole"))
-            for marker in markers
-            if marker.strip()
-            for match in _pattern(marker).finditer(text)
-        ),
-        key=lambda hole: (hole.start, -hole.end),
-    )
+    # A marker that must be alone on its line is judged by the whole line.
+    first = max(text.rfind(mark, 0, start) for mark in ("\n", "\r")) + 1
+    last = min((place for mark in ("\n", "\r") if (place := text.find(mark, stop)) >= 0), default=len(text))
+    patterns = [_pattern(marker) for marker in markers if marker.strip()]
+    matches = [match for pattern in patterns for match in pattern.finditer(text, first, last)]
+    found = sorted((Hole(*match.span("hole")) for match in matches), key=lambda hole: (hole.start, -hole.end))
     holes: list[Hole] = []
     for hole in found:
         is_apart = not holes or hole.start >= holes[-1].end

@@ -22,6 +22,9 @@ _ANY_COMMENT = re.compile(
 )
 # How far around a place a comment is looked for: a block comment may go over some lines.
 _NEAR_CHARS = 2_000
+# A comment is one only outside of strings, so the text is read from well before; a large file not from its start.
+_SCANNED_CHARS = 24_000
+_TOP_LEVEL = re.compile(r"^[^\W\d]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,19 @@ def comments_near(text: str, start: int, end: int, language: str) -> list[Instru
     if not _WORD.search(text, max(0, start - _NEAR_CHARS), stop):
         return []
     # The scanner ends lines at line feeds; a line feed for every carriage return leaves all offsets where they are.
-    spans = _comment_spans(text.replace("\r", "\n"), stop, language_of(language))
-    read = [_read(text, *span) for span in spans]
+    feeds = text.replace("\r", "\n")
+    first = _scan_start(feeds, start)
+    spans = _comment_spans(feeds[first:], stop - first, language_of(language))
+    read = [_read(text, first + opened, first + closed) for opened, closed in spans]
     return [comment for comment in read if comment is not None and comment.end >= start - _NEAR_CHARS]
+
+
+def _scan_start(text: str, start: int) -> int:
+    """Where to begin to read: at the text's start, or at some top-level line well before a place far down."""
+    if start <= _SCANNED_CHARS:
+        return 0
+    top_level = _TOP_LEVEL.search(text, start - _SCANNED_CHARS, start - _NEAR_CHARS)
+    return top_level.start() if top_level else 0
 
 
 def _comment_spans(text: str, stop: int, language: Language) -> list[tuple[int, int]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lsp_server.edits import TextReplacement, apply_edits, minimal_edits
-from lsp_server.syntax import new_errors
+from lsp_server.languages import language_of
+from lsp_server.syntax import has_grammar, new_errors
 
 # What is read around a splice: enough to see it break, little enough to parse at once.
 _BEFORE_CHARS, _AFTER_CHARS = 8_000, 4_000
@@ -31,7 +32,9 @@ class Splice:
     is_hole: bool = False
 
     def breaks(self, new: str) -> bool:
-        """Whether `new` in place of `old` has more syntax errors than there were."""
+        """Whether `new` in place of `old` has more syntax errors than there were. Prose has none."""
+        if not has_grammar(self.language) and not language_of(self.language).quotes:
+            return False
         before, after = self._near()
         references = _NEUTRAL if self.is_hole else (self.old,)
         candidate = before + new + after

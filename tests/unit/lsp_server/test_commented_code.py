@@ -155,3 +155,10 @@ def test_a_passage_found_once_is_found_again_in_its_own_span() -> None:
         assert found is not None
         text, passage = found
         assert passage_of_comments(text, passage.start, passage.end, "python") == passage
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_an_instruction_far_down_in_a_large_file_is_found(newline: str) -> None:
+    text = ("def f():\n    return 'it'\n" * 2_000 + "# lacuna: i‸\nx = 1\n").replace("\n", newline)
+    assert about(text) == ("i", f"# lacuna: i{newline}x = 1", "x = 1")
+    assert asked(("x = 1\n" * 9_000 + 's = """\n# lacuna: i‸\n"""\n').replace("\n", newline)) is None

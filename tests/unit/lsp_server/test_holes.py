@@ -53,3 +53,9 @@ def test_only_holes_wholly_inside_a_selection_count() -> None:
     text = "<fill> <fill> <fill>"
     assert find_holes(text, MARKERS, 1, 20) == [(7, 13), (14, 20)]
     assert find_holes(text, MARKERS, 1, 19) == [(7, 13)]
+
+
+def test_a_selection_that_ends_inside_a_line_makes_no_stub_of_its_start() -> None:
+    text = "def f():\n    ...\nx = ...\nreturn ...or\n    ... or\n"
+    assert find_holes(text, MARKERS, 0, text.index(" or")) == [(13, 16)]
+    assert find_holes(text, MARKERS, 11, 16) == [(13, 16)]

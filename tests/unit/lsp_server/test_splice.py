@@ -62,3 +62,7 @@ def test_only_what_is_near_is_read() -> None:
     splice = Splice("x = 1\n" * 50_000, "y = 1", "\nz = 1" * 50_000, "python")
     assert broken(splice, "y = 2") is None
     assert broken(splice, "y = (2") == "y = (2"
+
+
+def test_prose_breaks_nothing() -> None:
+    assert broken(Splice("One ", "two", " three.", "plaintext"), "2) it's") is None
