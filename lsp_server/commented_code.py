@@ -71,7 +71,9 @@ def passage_of_comments(text: str, start: int, end: int, language: str) -> Passa
 
 def _adjoining(lines: _Lines, near: Sequence[InstructionComment], start: int, end: int) -> Sequence[InstructionComment]:
     """The comments on the lines of `[start, end]`, and those that stand alone right above and below them."""
-    first, last = lines.number_at(start), lines.number_at(end)
+    # A selection that ends at the start of a line holds nothing of that line.
+    is_open = start < end and end == lines.starts[lines.number_at(end)]
+    first, last = lines.number_at(start), lines.number_at(end) - is_open
     spans = [(lines.number_at(comment.start), lines.number_at(comment.end)) for comment in near]
     touched = [number for number, (top, bottom) in enumerate(spans) if top <= last and bottom >= first]
     if not touched:

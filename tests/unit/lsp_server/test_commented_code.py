@@ -162,3 +162,8 @@ def test_an_instruction_far_down_in_a_large_file_is_found(newline: str) -> None:
     text = ("def f():\n    return 'it'\n" * 2_000 + "# lacuna: i‸\nx = 1\n").replace("\n", newline)
     assert about(text) == ("i", f"# lacuna: i{newline}x = 1", "x = 1")
     assert asked(("x = 1\n" * 9_000 + 's = """\n# lacuna: i‸\n"""\n').replace("\n", newline)) is None
+
+
+def test_an_instruction_on_the_line_behind_a_selection_is_not_meant() -> None:
+    assert asked("⟦a = 1\n⟧# lacuna: i\nb = 1\n") is None
+    assert asked("⟦a = 1\n#⟧ lacuna: i\nb = 1\n") is not None
