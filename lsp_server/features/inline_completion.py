@@ -118,7 +118,7 @@ def _recalled(session: Session, asked: Asked, known: Offer) -> Reply:
 async def _answer(session: Session, job: Job, asked: Asked, known: Offer | None, pause_s: float) -> Reply:
     """What the engine says, behind what was offered here before."""
     fresh = await suggest(session, job, asked.snapshot, asked.gap, asked.cursor, pause_s)
-    if not session.is_current(asked.snapshot):
+    if job.is_superseded or not session.is_current(asked.snapshot):
         return None
     ghosts = distinct((*(known.texts if known is not None else ()), *fresh))
     texts = tuple(ghost for ghost in ghosts if _place(asked, ghost) is not None)

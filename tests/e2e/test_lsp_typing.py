@@ -113,6 +113,18 @@ async def test_who_asks_gets_several_and_a_dismissed_one_again() -> None:
         assert await typist.calls() == 2
 
 
+async def test_of_two_who_ask_the_older_gets_nothing_even_where_something_was_offered() -> None:
+    replies = ({"text": "a + b"}, {"text": "c", "hold": True}, {"text": "d"})
+    async with lsp.session(*replies, options=NO_PAUSE) as client:
+        typist = Typist(client, "total = ")
+        await typist.sees()
+        older = client.ghost(0, 8)
+        client.send(older)
+        await client.engine_asked(2)
+        assert await typist.sees(INVOKED) == ["a + b", "d"]
+        assert await client.answer(older) is None
+
+
 async def test_another_text_comes_behind_the_dismissed_one() -> None:
     async with lsp.session({"text": "a + b"}, {"text": "c"}, options=NO_PAUSE) as client:
         typist = Typist(client, "total = ")
