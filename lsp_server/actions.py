@@ -14,6 +14,9 @@ from lsp_server.own_actions import OwnAction
 REWRITE_KIND = "refactor.rewrite.lacuna"
 FIX_KIND = "quickfix.lacuna"
 
+# The command of an action, for clients that cannot resolve one.
+APPLY = "lacuna.apply"
+
 FILL, FILL_HOLES, COMMENT, FIX, OWN = "fill", "fill_holes", "comment", "fix", "own"
 
 _LONGEST_TITLE = 60

@@ -17,6 +17,7 @@ class Capabilities:
 
     position_encodings: tuple[str, ...] | None = None
     resolves_edits: bool = False
+    applies_edits: bool = False
     tags_actions: bool = False
     versioned_edits: bool = False
     disables_actions: bool = False
@@ -36,6 +37,7 @@ def resolve(client: types.ClientCapabilities) -> Capabilities:
     return Capabilities(
         position_encodings=_position_encodings(client),
         resolves_edits=_resolves_edits(client),
+        applies_edits=bool(_at(client, "workspace", "apply_edit")),
         tags_actions=types.CodeActionTag.LlmGenerated
         in (_at(client, "text_document", "code_action", "tag_support", "value_set") or ()),
         versioned_edits=bool(_at(client, "workspace", "workspace_edit", "document_changes")),

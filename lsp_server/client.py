@@ -42,6 +42,10 @@ class Editor(Protocol):
         """Ask for a place to report progress under `token`. Raises JsonRpcException when it refuses."""
         ...
 
+    async def apply_edit(self, title: str, edit: types.WorkspaceEdit) -> bool:
+        """Have the editor apply an edit. Whether it did. Raises JsonRpcException when it cannot at all."""
+        ...
+
     def send_progress(self, token: int | str, value: object) -> None:
         """A `$/progress` notification; `value` is one of LSP's WorkDoneProgress types."""
         ...
@@ -87,6 +91,11 @@ class LspEditor:
     async def create_progress(self, token: str) -> None:
         """See `Editor.create_progress`."""
         await self._server.window_work_done_progress_create_async(types.WorkDoneProgressCreateParams(token))
+
+    async def apply_edit(self, title: str, edit: types.WorkspaceEdit) -> bool:
+        """See `Editor.apply_edit`."""
+        params = types.ApplyWorkspaceEditParams(edit, label=f"Lacuna: {title}")
+        return (await self._server.workspace_apply_edit_async(params)).applied
 
     def send_progress(self, token: int | str, value: object) -> None:
         """See `Editor.send_progress`."""

@@ -1,7 +1,8 @@
 """textDocument/codeAction: what could be done at a selection, a diagnostic or an instruction. Never asks the engine.
 
-Each action carries a ticket; the edit is made by `codeAction/resolve` once the person has picked one. None is ever
-marked as preferred: what a model writes is to be chosen, not applied by a key that means "the obvious fix".
+Each action carries a ticket; the edit is made by `codeAction/resolve` once the person has picked one, or by a command
+where the client cannot resolve. None is ever marked as preferred: what a model writes is to be chosen, not applied by
+a key that means "the obvious fix".
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from lsp_server import actions
-from lsp_server.actions import Action, is_wanted
+from lsp_server.actions import APPLY, Action, is_wanted
 from lsp_server.commented_code import passage_of_comments
 from lsp_server.errand import UNSHARED
 from lsp_server.holes import find_holes
@@ -40,8 +41,10 @@ class Offer:
 def code_action(session: Session, params: types.CodeActionParams) -> list[types.CodeAction]:
     """What the client asked for: nothing that does not apply, and nothing of its own accord without a reason."""
     snapshot = session.snapshot(params.text_document.uri)
-    # A client that cannot resolve an edit could never apply one, so it is offered nothing.
-    if snapshot is None or not snapshot.settings.enable or not snapshot.capabilities.resolves_edits:
+    if snapshot is None or not snapshot.settings.enable:
+        return []
+    # A client that can neither resolve an edit nor have one sent to it could never apply one.
+    if not (snapshot.capabilities.resolves_edits or snapshot.capabilities.applies_edits):
         return []
     context = params.context
     is_automatic = context.trigger_kind == types.CodeActionTriggerKind.Automatic
@@ -119,11 +122,15 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 def _shown(snapshot: Snapshot, offer: Offer) -> types.CodeAction:
     action = offer.action
     ticket = ticket_for(snapshot.document, offer.start, offer.end, action.name, action.instruction)
+    data = None if offer.reason else to_data(ticket)
+    resolves = snapshot.capabilities.resolves_edits
+    argument = {"title": action.title, "ticket": data}
     return types.CodeAction(
         title=action.title,
         kind=action.kind,
         diagnostics=[offer.diagnostic] if offer.diagnostic is not None else None,
         disabled=types.CodeActionDisabled(offer.reason) if offer.reason else None,
-        data=None if offer.reason else to_data(ticket),
+        command=None if resolves or data is None else types.Command(action.title, APPLY, arguments=[argument]),
+        data=data if resolves else None,
         tags=[types.CodeActionTag.LlmGenerated] if snapshot.capabilities.tags_actions else None,
     )

@@ -1,7 +1,8 @@
-"""workspace/executeCommand: `lacuna.rewrite`, `lacuna.status` and `lacuna.accepted`.
+"""workspace/executeCommand: `lacuna.rewrite`, `lacuna.apply`, `lacuna.status` and `lacuna.accepted`.
 
 `lacuna.rewrite {uri, range, instruction, version?}` returns a WorkspaceEdit or null: the client applies it. It reports
 progress on the request's `workDoneToken`, or on a token of its own when it takes long.
+`lacuna.apply {title, ticket}` stands in a code action for a client that cannot resolve one; the edit is sent to it.
 `lacuna.status` returns what the server and its engine are doing.
 `lacuna.accepted ticket` counts a suggestion that the editor has put in; editors run it, people need not.
 """
@@ -15,21 +16,25 @@ from functools import partial
 from typing import Any
 
 from lsprotocol import converters, types
+from pygls.exceptions import JsonRpcException
 
 from engine.protocol.errors import EngineError
 from lsp_server import __version__, acceptance
+from lsp_server.actions import APPLY
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified, invalid_params
 from lsp_server.offered_edit import offered_edit
 from lsp_server.passage import Passage, to_rewrite
 from lsp_server.progress import Token
 from lsp_server.ranges import span_of
+from lsp_server.redeeming import Redeemed, redeem
 from lsp_server.revision import revise
 from lsp_server.session import Session
+from lsp_server.tickets import parse_ticket
 
 REWRITE = "lacuna.rewrite"
 STATUS = "lacuna.status"
-COMMANDS = (REWRITE, STATUS, acceptance.COMMAND)
+COMMANDS = (REWRITE, APPLY, STATUS, acceptance.COMMAND)
 
 # How long the engine's own report may take.
 REPORT_S = 2.0
@@ -39,6 +44,7 @@ def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awa
     """Raises JsonRpcInvalidParams for an unknown command or arguments that make no sense."""
     commands: dict[str, Callable[[Session, object], Awaitable[Any] | None]] = {
         REWRITE: partial(_rewrite, token=params.work_done_token),
+        APPLY: partial(_apply, token=params.work_done_token),
         STATUS: _status,
         acceptance.COMMAND: _accepted,
     }
@@ -73,6 +79,27 @@ async def _revised(errand: Errand, passage: Passage) -> types.WorkspaceEdit | No
         return offered_edit(errand.snapshot, revision.replacements, errand.title, revision.note, annotates=False)
 
     return await errand.run(edit)
+
+
+def _apply(session: Session, argument: object, token: Token | None) -> Awaitable[None] | None:
+    ticket = parse_ticket(argument.get("ticket")) if isinstance(argument, dict) else None
+    title = argument.get("title") if isinstance(argument, dict) else None
+    if ticket is None or not isinstance(title, str):
+        raise invalid_params(f"{APPLY} takes what a code action of this server carries")
+    redeemed = redeem(session, ticket, title, token)
+    return None if redeemed is None else _applied(session, redeemed)
+
+
+async def _applied(session: Session, redeemed: Redeemed) -> None:
+    edit = await redeemed.edit(annotates=False)
+    if edit is None:
+        return
+    try:
+        is_applied = await session.editor.apply_edit(redeemed.errand.title, edit)
+    except JsonRpcException:
+        is_applied = False
+    if not is_applied:
+        session.answer_act("Lacuna: the editor did not take the change, most likely since the text changed meanwhile.")
 
 
 def _rewrite_arguments(argument: object) -> tuple[str, types.Range, str, int | None]:

@@ -235,3 +235,42 @@ async def test_own_actions_that_make_no_sense_are_reported_with_their_path() -> 
     async with lsp.session(options={"actions": [{"title": "T"}]}) as client:
         said = (await client.expect("window/logMessage"))["message"]
         assert "actions: entry 1 must have text as its instruction; using []" in said
+
+
+# A client that knows code actions, but neither `data` nor `resolve`.
+SIMPLE: dict[str, Any] = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}
+
+
+@pytest.mark.parametrize("answer", [{"applied": True}, {"applied": False}, lsp.ResponseFault(-32601, "no")])
+async def test_a_client_that_cannot_resolve_has_the_edit_sent_to_it(answer: Any) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def take(params: dict[str, Any]) -> Any:
+        sent.append(params)
+        return answer
+
+    answers = {"workspace/applyEdit": take}
+    async with lsp.session({"text": CODE.replace("w * h", "h * w")}, capabilities=SIMPLE, answers=answers) as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        assert "data" not in offered
+        command = offered["command"]
+        call = {"command": command["command"], "arguments": command["arguments"]}
+        assert await client.request("workspace/executeCommand", call) is None
+        (params,) = sent
+        assert params["label"] == "Lacuna: Simplify"
+        assert apply(CODE, params["edit"]) == CODE.replace("w * h", "h * w")
+        said = [shown["message"] for shown in client.claim_all("window/showMessage")]
+        assert [("did not take" in message) for message in said] == ([] if answer == {"applied": True} else [True])
+
+
+async def test_a_command_of_an_older_version_is_refused_and_one_that_was_damaged_too() -> None:
+    async with lsp.session({"text": "x"}, capabilities=SIMPLE) as client:
+        client.open(CODE)
+        command = (await action(client, "simplify", WHOLE))["command"]
+        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
+        for arguments, code in ((command["arguments"], -32801), ([{"title": "Simplify"}], -32602), ([], -32602)):
+            with pytest.raises(lsp.ResponseFault) as fault:
+                await client.request("workspace/executeCommand", {"command": "lacuna.apply", "arguments": arguments})
+            assert fault.value.code == code
+        assert (await client.engine())["requests"] == []

@@ -19,6 +19,7 @@ class FakeEditor:
     alerts: list[str] = field(default_factory=list)
     drafts: list[dict[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
+    edits: list[tuple[str, object]] = field(default_factory=list)
     progress: list[tuple[int | str, object]] = field(default_factory=list)
 
     def log(self, message: str) -> None:
@@ -38,6 +39,10 @@ class FakeEditor:
 
     async def create_progress(self, token: str) -> None:
         self.tokens.append(token)
+
+    async def apply_edit(self, title: str, edit: object) -> bool:
+        self.edits.append((title, edit))
+        return True
 
     def send_progress(self, token: int | str, value: object) -> None:
         self.progress.append((token, value))

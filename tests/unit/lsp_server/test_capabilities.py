@@ -34,6 +34,7 @@ def test_a_client_that_says_nothing_can_nothing() -> None:
         ),
         ({"textDocument": {"codeAction": {"disabledSupport": True}}}, "disables_actions"),
         ({"window": {"workDoneProgress": True}}, "shows_progress"),
+        ({"workspace": {"applyEdit": True}}, "applies_edits"),
         ({"workspace": {"configuration": True}}, "pulls_configuration"),
         ({"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}}, "watches_configuration"),
         ({"experimental": {"lacuna": {"drafts": True}}}, "wants_drafts"),
