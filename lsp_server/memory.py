@@ -1,7 +1,8 @@
 """What was offered a moment ago, so that typing on through it, or back, needs no engine.
 
 Owns the last few suggestions of each document and the question whether one still fits: the text behind the cursor
-and the text before it must be the same but for what was typed of the suggestion since. Pure; asks nothing.
+and the text before it must be the same but for what was typed of the suggestion since, and for the closers an editor
+adds to that by itself. Pure; asks nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from lsp_server.auto_closed import closers_behind, says_again
 from lsp_server.document import Document, for_model
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Kind
@@ -88,25 +90,37 @@ def _place(kept: _Kept) -> tuple[object, ...]:
 
 def _left_over(kept: _Kept, document: Document, offset: int) -> Iterator[GhostText]:
     """The rest of every text of the offer that goes on from what was typed behind its place."""
-    if kept.language != document.language or not _stands(kept, document, offset):
+    if kept.language != document.language or not _stands_before(kept, document, offset):
         return
     typed = for_model(document.slice(kept.offset, offset))
+    closers = _closed_behind(kept, document, offset, typed)
+    if closers is None:
+        return
     for ghost in kept.offer.texts:
+        end = offset + len(closers) + ghost.end - kept.offset
         rest = ghost.text[len(typed) :]
-        consumed = document.slice(offset, offset + ghost.end - kept.offset)
         # Nothing is left when what remains is white space or stands behind the cursor already.
-        if ghost.text.startswith(typed) and rest.strip() and rest.strip() != consumed.strip():
-            yield GhostText(offset, offset + ghost.end - kept.offset, rest)
+        if not ghost.text.startswith(typed) or rest.strip() in ("", document.slice(offset, end).strip()):
+            continue
+        if says_again(rest, closers):
+            yield GhostText(offset, end, rest)
 
 
-def _stands(kept: _Kept, document: Document, offset: int) -> bool:
-    """Whether the text around the place is still what it was, with something typed between its two sides."""
+def _stands_before(kept: _Kept, document: Document, offset: int) -> bool:
+    """Whether the text before the place is still what it was, and not too much was typed behind it."""
     # A line end may be two characters in the document and is one in the text.
     longest = 2 * max(len(ghost.text) for ghost in kept.offer.texts)
     if not kept.offset <= offset <= kept.offset + longest:
         return False
-    end = offset + len(kept.after)
-    if end > document.length or (kept.is_at_end and end != document.length):
-        return False
-    start = kept.offset - len(kept.before)
-    return document.slice(offset, end) == kept.after and document.slice(start, kept.offset) == kept.before
+    return document.slice(kept.offset - len(kept.before), kept.offset) == kept.before
+
+
+def _closed_behind(kept: _Kept, document: Document, offset: int, typed: str) -> str | None:
+    """What the editor closed behind the cursor by itself, mostly nothing; None when other text stands there now."""
+    for closers in ("", closers_behind(typed)):
+        start = offset + len(closers)
+        end = start + len(kept.after)
+        is_whole = end == document.length if kept.is_at_end else end <= document.length
+        if is_whole and document.slice(offset, end) == closers + kept.after:
+            return closers
+    return None

@@ -267,3 +267,13 @@ async def test_an_item_never_leaves_its_line() -> None:
         assert item["range"] == lsp.area((1, 4), (1, 4))
         chosen = {"range": lsp.area((0, 0), (1, 4)), "text": "x"}
         assert await client.inline(1, 4, triggerKind=AUTOMATIC, selectedCompletionInfo=chosen) is None
+
+
+async def test_a_bracket_that_the_editor_closes_by_itself_is_still_typing_through() -> None:
+    async with lsp.session({"text": "(1, 2)"}, options=NO_PAUSE) as client:
+        typist = Typist(client, "f\n")
+        assert await typist.sees() == ["(1, 2)"]
+        client.send(lsp.change(2, "()", lsp.area((0, 1), (0, 1))))
+        (item,) = await client.inline(0, 2, triggerKind=AUTOMATIC)
+        assert (item["insertText"], item["range"]) == ("1, 2)", lsp.area((0, 2), (0, 3)))
+        assert await typist.calls() == 1

@@ -116,6 +116,35 @@ def test_all_that_an_offer_takes_the_place_of_must_still_stand() -> None:
     assert recalled(memory, "f(", f"{tail[:-1]}y") is None
 
 
+@pytest.mark.parametrize(
+    ("typed", "closed", "left"),
+    [
+        ("print(", ")", ["f(x))"]),
+        ("print(f(", "))", ["x))"]),
+        ("print(f", ")", ["(x))"]),
+        ("print(f(x)", ")", None),
+        ("print(", "]", None),
+        ("print(", "))", None),
+        ("print", ")", None),
+    ],
+)
+def test_closers_that_the_editor_adds_by_itself_are_taken_over(typed: str, closed: str, left: list[str] | None) -> None:
+    memory = remembering("x = ", "\nend", "print(f(x))")
+    assert recalled(memory, f"x = {typed}", f"{closed}\nend") == left
+    offer = memory.recall("inline", document(f"x = {typed}{closed}\nend"), len(typed) + 4, SETTINGS)
+    if offer is not None:
+        (ghost,) = offer.texts
+        text = f"x = {typed}{closed}\nend"
+        assert text[: ghost.start] + ghost.text + text[ghost.end :] == "x = print(f(x))\nend"
+
+
+def test_closers_that_the_offer_does_not_say_are_not_taken_away() -> None:
+    memory = remembering("", "\n", "print(")
+    assert recalled(memory, "print", "\n") == ["("]
+    memory = remembering("", "\n", "f([1, 2")
+    assert recalled(memory, "f(", ")\n") is None
+
+
 def test_text_far_from_the_cursor_may_change() -> None:
     far_before, far_after = "x" * 50 + "\n" * BEFORE_CHARS, "\n" * AFTER_CHARS + "y" * 50
     memory = remembering(far_before, far_after, "new")
