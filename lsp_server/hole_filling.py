@@ -7,6 +7,7 @@ the holes changes. Must not know how holes are found: see `holes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lsp_server.document import Document, for_model
 from lsp_server.edits import TextReplacement, apply_edits
@@ -20,58 +21,58 @@ from lsp_server.splice import Splice
 _ANY_NAME = "x"
 
 
+@dataclass(frozen=True, slots=True)
+class _SoFar:
+    """The texts of holes that are filled, and the same without those that do not parse in their places.
+
+    Whether a further hole's text parses cannot be told with a broken one in front of it.
+    """
+
+    filled: tuple[TextReplacement, ...] = ()
+    parsing: tuple[TextReplacement, ...] = ()
+
+    def with_text(self, hole: Hole, text: str, *, is_sound: bool) -> _SoFar:
+        sound = TextReplacement(*hole, text if is_sound else _ANY_NAME)
+        return _SoFar((*self.filled, TextReplacement(*hole, text)), (*self.parsing, sound))
+
+
 async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
     """The holes' texts, as replacements of the document as it is now; a hole that nothing came for stays.
 
     `holes` are in order, apart, and counted from the errand's start. Raises NoAnswer when none could be filled,
     Superseded when the text around them was touched.
     """
-    filled: list[TextReplacement] = []
-    parsing: list[TextReplacement] = []
-    cut_off = False
+    so_far, cut_off = _SoFar(), False
     for number in range(len(holes)):
         try:
-            text, is_sound = await _fill(errand, holes, filled, parsing, Part(number, len(holes)))
+            so_far = await _with_next(errand, holes, so_far, number)
         except NoAnswer as nothing:
             if nothing.notice.key != CUT_OFF.key:
                 raise
             cut_off = True
-            continue
-        if text is not None:
-            filled.append(TextReplacement(*holes[number], text))
-            parsing.append(TextReplacement(*holes[number], text if is_sound else _ANY_NAME))
-    if not filled:
+    if not so_far.filled:
         raise NoAnswer(CUT_OFF if cut_off else NOTHING)
-    left = len(holes) - len(filled)
+    left = len(holes) - len(so_far.filled)
     if left:
         errand.tell(f"Lacuna: {left} of {len(holes)} holes could not be filled and stay as they were.")
     start = errand.anchor.start
     return Revision(
-        [TextReplacement(start + item.start, start + item.end, item.text) for item in filled],
-        UNSOUND if parsing != filled else "",
+        [TextReplacement(start + item.start, start + item.end, item.text) for item in so_far.filled],
+        UNSOUND if so_far.parsing != so_far.filled else "",
     )
 
 
-async def _fill(
-    errand: Errand,
-    holes: Sequence[Hole],
-    filled: Sequence[TextReplacement],
-    parsing: Sequence[TextReplacement],
-    part: Part,
-) -> tuple[str | None, bool]:
-    """The text of one hole, with the document's line ends, and whether it parses in its place.
-
-    `parsing` is `filled` without what does not parse: whether the rest does cannot be told with that in front.
-    """
-    hole = holes[part.number]
-    request = fill_request(errand.snapshot, _gap(errand, hole, filled), "", wants_drafts=errand.wants_drafts)
-    raw = (await errand.ask(request, part)).text
-    text = filled_text(_gap(errand, hole, filled), raw)
+async def _with_next(errand: Errand, holes: Sequence[Hole], so_far: _SoFar, number: int) -> _SoFar:
+    """What is filled once this hole is: the same as before when nothing came for it."""
+    hole = holes[number]
+    request = fill_request(errand.snapshot, _gap(errand, hole, so_far.filled), "", wants_drafts=errand.wants_drafts)
+    raw = (await errand.ask(request, Part(number, len(holes)))).text
+    text = filled_text(_gap(errand, hole, so_far.filled), raw)
     if text is None:
-        return None, True
-    splice = _splice(errand, holes, parsing, part.number)
-    text, is_sound = await repaired(errand, splice, text)
-    return errand.snapshot.document.to_document_newlines(text), is_sound
+        return so_far
+    text, is_sound = await repaired(errand, _splice(errand, holes, so_far.parsing, number), text)
+    own = errand.snapshot.document.to_document_newlines(text)
+    return so_far.with_text(hole, own, is_sound=is_sound)
 
 
 def _gap(errand: Errand, hole: Hole, filled: Sequence[TextReplacement]) -> Gap:

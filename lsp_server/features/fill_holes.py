@@ -1,8 +1,9 @@
 """lacuna/fillHoles: several places filled in one job, for plug-ins with more than one cursor or selection.
 
-`{textDocument: {uri, version?}, ranges, workDoneToken?}` returns `{version, holes: [{range, newText}]}` or null: one
-entry for each range, in the order asked, with a `newText` of null where nothing could be filled. An empty range is a
-cursor. Each text is made with the ones before it in the document in place, and nothing outside the ranges changes.
+`{textDocument: {uri, version?}, ranges, workDoneToken?}` returns `{version, holes: [{range, newText}]}` or null. A
+range that holds markers (setting `holes.markers`) stands for its holes, any other is a hole itself; an empty one is a
+cursor. There is one entry for each hole, in the order asked, with a `newText` of null where nothing could be filled.
+Each text is made with the ones before it in the document in place, and nothing outside the holes changes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from lsprotocol import converters, types
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified, invalid_params
 from lsp_server.hole_filling import fill_holes
-from lsp_server.holes import Hole
+from lsp_server.holes import Hole, find_holes
 from lsp_server.progress import Token
 from lsp_server.ranges import range_of, span_of
 from lsp_server.session import Session
@@ -33,10 +34,12 @@ def fill_holes_of(session: Session, params: object) -> Awaitable[dict[str, Any] 
         raise invalid_params("the document is not open")
     if version is not None and version != snapshot.document.version:
         raise content_modified()
-    asked = [Hole(*span_of(snapshot, area)) for area in areas]
-    ordered = sorted(asked)
-    if any(right.start < left.end or right == left for left, right in pairwise(ordered)):
+    ranges = [Hole(*span_of(snapshot, area)) for area in areas]
+    if any(right.start < left.end or right == left for left, right in pairwise(sorted(ranges))):
         raise invalid_params("the ranges overlap")
+    text, markers = snapshot.document.text, snapshot.settings.hole_markers
+    asked = [hole for area in ranges for hole in find_holes(text, markers, *area) or [area]]
+    ordered = sorted(asked)
     if not may_ask(session, snapshot):
         return None
     start, end = ordered[0].start, ordered[-1].end

@@ -191,6 +191,19 @@ async def test_three_cursors_get_three_texts_each_for_its_own_place(order: list[
         assert requests[1]["prefix"].startswith("def area(w, h):\n    return w * h\n")
 
 
+async def test_several_selections_are_one_job() -> None:
+    async with lsp.session(*REPLIES) as client:
+        client.open(TEXT)
+        selections = [lsp.area((4, 0), (10, 0)), lsp.area((0, 0), (2, 0))]
+        result = await client.request("lacuna/fillHoles", fill_call(selections))
+        places = [((5, 4), (5, 7)), ((9, 4), (9, 16)), ((1, 11), (1, 17))]
+        assert [hole["range"] for hole in result["holes"]] == [lsp.area(*place) for place in places]
+        texts = [hole["newText"] for hole in result["holes"]]
+        assert texts == ["y = x + x\n    return y", "return user.name", "w * h"]
+        # The engine was asked from the top to the bottom, whatever the order of the selections.
+        assert (await client.engine())["requests"][0]["prefix"] == "def area(w, h):\n    return "
+
+
 async def test_cursors_follow_a_document_that_moves_outside() -> None:
     async with lsp.session({"text": TEXTS[0], "hold": True}, {"text": TEXTS[1]}) as client:
         client.open(CURSORS)
