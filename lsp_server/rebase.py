@@ -40,21 +40,16 @@ class Anchor:
                 return False
             first = document.index.offset_at(change.start, moved.encoding)
             last = max(first, document.index.offset_at(change.end, moved.encoding))
-            shifted = shifted_span(document.text, *span, first, last, change.text)
-            if shifted is None:
+            text, changed = document.text, apply_changes(document, document.version, [change], moved.encoding)
+            if _is_above(text, span[0], first, last, change.text):
+                # Measured, not reckoned: two halves of a character that meet are one.
+                shift = changed.length - document.length
+                span = span[0] + shift, span[1] + shift
+            elif not _is_below(text, span[1], first, change.text):
                 return False
-            span = shifted
-            document = apply_changes(document, document.version, [change], moved.encoding)
+            document = changed
         self.start, self.end = span
         return True
-
-
-def shifted_span(text: str, start: int, end: int, first: int, last: int, inserted: str) -> tuple[int, int] | None:
-    """`[start, end)` of `text` after `[first, last)` became `inserted`; None when that is not on other lines."""
-    if _is_above(text, start, first, last, inserted):
-        shift = len(inserted) - (last - first)
-        return start + shift, end + shift
-    return (start, end) if _is_below(text, end, first, inserted) else None
 
 
 def _is_above(text: str, start: int, first: int, last: int, inserted: str) -> bool:

@@ -71,6 +71,10 @@ def test_lines_put_right_in_front_or_behind_are_outside() -> None:
     assert followed(TEXT, LINES, change((5, 0), (5, 0), "y")) == TEXT[slice(*LINES)]
 
 
+def test_two_halves_of_a_character_that_meet_are_one() -> None:
+    assert followed("a\ud83d\n\nx = 1\n", (4, 9), change((0, 2), (0, 2), "\ude42")) == "x = 1"
+
+
 def test_no_line_end_is_made_of_two_halves() -> None:
     assert followed("a\n\nb", (2, 4), change((1, 0), (1, 0), "c\r")) is None
     assert followed("a\rb", (0, 2), change((1, 0), (1, 0), "\n")) is None
