@@ -7,6 +7,7 @@ has already encoded. Budgets are code points and estimated tokens. Text comes ou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from lsp_server.document import for_model
 from lsp_server.tokens import estimated_tokens
@@ -52,15 +53,14 @@ def tighter_border(text: str, left: int, start: int, tokens: int) -> int:
 
     Borders are a step of their own apart, counted from the text's start, so they rest as `left` does.
     """
-    if estimated_tokens(text[left:start]) <= tokens:
-        return left
-    best = behind = start
+    best = start
     steps = range(start // _TOKEN_STEP_CHARS, left // _TOKEN_STEP_CHARS, -1)
-    for border in (_border_at(text, start, number * _TOKEN_STEP_CHARS, _TOKEN_STEP_CHARS) for number in steps):
-        tokens -= estimated_tokens(text[border:behind])
+    inner = (_border_at(text, start, number * _TOKEN_STEP_CHARS, _TOKEN_STEP_CHARS) for number in steps)
+    for border in chain(inner, (left,)):
+        tokens -= estimated_tokens(text[border:best])
         if tokens < 0:
             break
-        best = behind = border
+        best = border
     return best
 
 
