@@ -63,6 +63,12 @@ def test_the_protocol_is_standard_library_and_msgpack() -> None:
     [
         ("lsp_server/positions.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
         ("lsp_server/document.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
+        ("lsp_server/outline.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
+        ("lsp_server/neighbours.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
+        ("lsp_server/tokens.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
+        ("lsp_server/notebook.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
+        ("lsp_server/workspace.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
+        ("lsp_server/grammars.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
         ("lsp_server/context.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
         ("lsp_server/edits.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
         ("lsp_server/syntax.py", ("pygls", "lsprotocol", "asyncio", "os", "time", "logging")),
