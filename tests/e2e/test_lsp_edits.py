@@ -184,10 +184,12 @@ async def test_one_undo_takes_an_edit_back_whole() -> None:
         assert client.claim_all("workspace/applyEdit") == []
 
 
-async def test_a_selection_with_an_emoji_in_front_is_replaced_exactly() -> None:
+@pytest.mark.parametrize(("encoding", "start"), [("utf-16", 20), ("utf-8", 24), ("utf-32", 18)])
+async def test_a_selection_with_an_emoji_in_front_is_replaced_exactly(encoding: str, start: int) -> None:
     text = 'k = "🙂🙂"; total = a + b  # 🙂\n'
-    async with lsp.session({"text": "sum((a, b))"}) as client:
+    capabilities = lsp.VSCODE | {"general": {"positionEncodings": [encoding]}}
+    async with lsp.session({"text": "sum((a, b))"}, capabilities=capabilities) as client:
         client.open(text)
-        start = len('k = "🙂🙂"; total = '.encode("utf-16-le")) // 2
         edit = await client.request("workspace/executeCommand", rewrite_call(lsp.area((0, start), (0, start + 5))))
-        assert apply(text, edit) == text.replace("a + b", "sum((a, b))")
+        assert apply(text, edit, encoding=encoding) == text.replace("a + b", "sum((a, b))")
+        assert (await client.engine())["requests"][0]["selection"] == "a + b"

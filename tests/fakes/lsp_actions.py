@@ -57,9 +57,9 @@ def text_edits(edit: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(change["edits"], key=_start, reverse=True)
 
 
-def apply(text: str, edit: dict[str, Any], *, without: int | None = None) -> str:
-    """The text after an edit, as an editor of UTF-16 applies it; `without` leaves out one change, counted from 0."""
-    editor = EditorModel(text, "utf-16")
+def apply(text: str, edit: dict[str, Any], *, without: int | None = None, encoding: str = "utf-16") -> str:
+    """The text after an edit, as an editor applies it; `without` leaves out one change, counted from 0."""
+    editor = EditorModel(text, encoding)
     changes = text_edits(edit)
     if without is not None:
         del changes[len(changes) - 1 - without]
