@@ -53,7 +53,15 @@ class _Lines(NamedTuple):
         return not (self.text[first : comment.start] + self.text[comment.end : last]).strip()
 
 
-def passage_of_comments(text: str, start: int, end: int, language: str) -> Passage | None:
+class Instructed(NamedTuple):
+    """What comments ask for. `[start, end)` is where they ask it: the same place asks for the same again."""
+
+    passage: Passage
+    start: int
+    end: int
+
+
+def instructed(text: str, start: int, end: int, language: str) -> Instructed | None:
     """What the instruction comments in a selection, or on the line of an empty one, ask for; None without any."""
     near = comments_near(text, start, end, language)
     if not near:
@@ -62,11 +70,12 @@ def passage_of_comments(text: str, start: int, end: int, language: str) -> Passa
     inside = [comment for comment in near if start <= comment.start and comment.end <= end]
     rest = _without(lines, start, end, inside)
     if inside and rest.strip():
-        return Passage(start, end, rest, _joined(inside))
+        return Instructed(Passage(start, end, rest, _joined(inside)), start, end)
     comments = _adjoining(lines, near, start, end)
     if not comments:
         return None
-    return _about_code(lines, comments) or _about_nothing(lines, comments)
+    passage = _about_code(lines, comments) or _about_nothing(lines, comments)
+    return Instructed(passage, comments[0].start, comments[-1].end)
 
 
 def _adjoining(lines: _Lines, near: Sequence[InstructionComment], start: int, end: int) -> Sequence[InstructionComment]:

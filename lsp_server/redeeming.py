@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from lsp_server import actions, passage
-from lsp_server.commented_code import passage_of_comments
+from lsp_server.commented_code import instructed
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified
 from lsp_server.hole_filling import fill_holes
@@ -69,5 +69,7 @@ def _passage(snapshot: Snapshot, ticket: Ticket) -> Passage:
         return passage.to_fill(text, ticket.start, ticket.end)
     found = None
     if ticket.action == actions.COMMENT:
-        found = passage_of_comments(text, ticket.start, ticket.end, snapshot.document.language)
-    return found or passage.to_rewrite(text, ticket.start, ticket.end, ticket.instruction)
+        found = instructed(text, ticket.start, ticket.end, snapshot.document.language)
+    return (
+        found.passage if found is not None else passage.to_rewrite(text, ticket.start, ticket.end, ticket.instruction)
+    )

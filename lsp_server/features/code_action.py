@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from lsp_server import actions
 from lsp_server.actions import APPLY, Action, is_wanted
-from lsp_server.commented_code import passage_of_comments
+from lsp_server.commented_code import instructed
 from lsp_server.errand import UNSHARED
 from lsp_server.holes import find_holes
 from lsp_server.privacy import refusal
@@ -86,11 +86,12 @@ def _fixes(snapshot: Snapshot, diagnostics: Sequence[types.Diagnostic], start: i
 def _followed(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
     """The rewrite that an instruction in a comment asks for."""
     document = snapshot.document
-    passage = passage_of_comments(document.text, start, end, document.language)
-    if passage is None:
+    found = instructed(document.text, start, end, document.language)
+    if found is None:
         return
+    passage = found.passage
     action = actions.following(passage.instruction) if passage.instruction else actions.writing(passage.hint)
-    yield Offer(action, passage.start, passage.end)
+    yield Offer(action, found.start, found.end)
 
 
 def _rewrites(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lsp_server.commented_code import passage_of_comments
+from lsp_server.commented_code import instructed
 from lsp_server.instruction_comments import comments_near
 from lsp_server.passage import Passage
 
@@ -15,8 +15,12 @@ def asked(marked: str, language: str = "python") -> tuple[str, Passage] | None:
     start, end = marked.find("⟦"), marked.find("⟧") - 1
     if "‸" in marked:
         start = end = marked.index("‸")
-    passage = passage_of_comments(text, start, end, language)
-    return None if passage is None else (text, passage)
+    found = instructed(text, start, end, language)
+    if found is None:
+        return None
+    # A ticket names the place alone: what is asked there must be the same.
+    assert instructed(text, found.start, found.end, language) == found
+    return text, found.passage
 
 
 def about(marked: str, language: str = "python") -> tuple[str, str, str]:
@@ -149,12 +153,10 @@ def test_an_instruction_with_no_code_asks_for_some() -> None:
     assert found[1].hint == "# imports\n"
 
 
-def test_a_passage_found_once_is_found_again_in_its_own_span() -> None:
-    for marked in ("# lacuna: i‸\ndef f():\n    a\n", "x = 1  # lacuna: i‸\n", "def f():\n    # lacuna: i‸\n\ng\n"):
-        found = asked(marked)
-        assert found is not None
-        text, passage = found
-        assert passage_of_comments(text, passage.start, passage.end, "python") == passage
+def test_an_instruction_further_in_is_for_another_time() -> None:
+    inner = "def f():\n    # lacuna: j\n    a\n"
+    assert about(f"# lacuna: i‸\n{inner}") == ("i", f"# lacuna: i\n{inner}"[:-1], inner[:-1])
+    assert about(f"# lacuna: i\n{inner}".replace("j", "j‸"))[2] == "    a"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
