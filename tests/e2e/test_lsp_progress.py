@@ -186,3 +186,17 @@ async def test_a_newer_edit_of_the_document_takes_the_place_of_the_older() -> No
         with pytest.raises(lsp.ResponseFault) as fault:
             await client.answer(older)
         assert fault.value.code == -32801
+
+
+async def test_each_of_several_holes_has_its_share_of_the_way() -> None:
+    text = "a = \nb = \nc = \n"
+    half = "x" * 40
+    async with lsp.session({"text": half, "drafts": [half]}) as client:
+        client.open(text)
+        places = [lsp.area((line, 4), (line, 4)) for line in range(3)]
+        params = {"textDocument": {"uri": URI}, "ranges": places, "workDoneToken": "t"}
+        await client.request("lacuna/fillHoles", params)
+        begin, *reports, end = values(client, "t")
+        assert (begin["title"], end["kind"]) == ("Lacuna: Fill 3 holes", "end")
+        assert [report["percentage"] for report in reports] == [16, 50, 83]
+        assert [report["message"].split(", ")[1] for report in reports] == ["1 of 3", "2 of 3", "3 of 3"]
