@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # About 7 characters are parsed in a microsecond and as many searched; this much is 20 ms.
 PARSED_CHARS = 60_000
 # Without a tree, no more than this before a place is read.
-READ_CHARS = 200_000
+READ_CHARS = 100_000
 _LONGEST_HEADER_LINES = 6
 
 _IMPORT_LINE = re.compile(

@@ -12,11 +12,13 @@ from lsp_server.document import Document, for_model
 from lsp_server.neighbours import Neighbour, Place, text_in_front
 from lsp_server.outline import PARSED_CHARS, READ_CHARS
 from lsp_server.session import Snapshot
+from lsp_server.tokens import estimated_tokens
 from lsp_server.vicinity import shown_path
 
 # Of a small window no more than this part is given away.
 _LARGEST_SHARE = 3
 _CHARS_PER_TOKEN = 4
+_STEP_TOKENS = 32
 
 
 def window_of(snapshot: Snapshot, document: Document, start: int, end: int) -> Window:
@@ -36,25 +38,40 @@ def window_of(snapshot: Snapshot, document: Document, start: int, end: int) -> W
 
 
 def _front(snapshot: Snapshot, document: Document, text: str, start: int, end: int, right: int) -> tuple[str, int]:
-    """What stands in front of a window that is smaller by as much, and where that window begins."""
-    settings, around = snapshot.settings, snapshot.around
-    tokens = min(settings.neighbour_tokens, settings.prefix_chars // _CHARS_PER_TOKEN // _LARGEST_SHARE)
-    if not tokens:
+    """What stands in front of a window that is smaller by as much, and where that window begins.
+
+    The window first gives away all it may, and takes back in steps what was not needed.
+    """
+    settings = snapshot.settings
+    most = min(settings.neighbour_tokens, settings.prefix_chars // _CHARS_PER_TOKEN // _LARGEST_SHARE)
+    if not most:
         return "", 0
-    left = context.left_border(text, start, settings.prefix_chars - tokens * _CHARS_PER_TOKEN)
-    left = context.tighter_border(text, left, start, PREFIX_TOKENS - tokens)
-    path = shown_path(document.uri, around.folder)
-    place = _near(Place(path, document.language, text, left, start, end, right))
+    path = shown_path(document.uri, snapshot.around.folder)
+    farthest = context.left_border(text, start, settings.prefix_chars - most * _CHARS_PER_TOKEN)
+
+    def with_room_for(tokens: int, slot: str) -> tuple[str, int]:
+        left = context.tighter_border(text, farthest, start, PREFIX_TOKENS - tokens)
+        place = _near(Place(path, document.language, text, left, start, end, right))
+        return _text_in_front(snapshot, place, tokens, slot), left
+
+    needed = estimated_tokens(with_room_for(most, "most")[0])
+    return with_room_for(min(most, -(-needed // _STEP_TOKENS) * _STEP_TOKENS), "needed") if needed else ("", 0)
+
+
+def _text_in_front(snapshot: Snapshot, place: Place, tokens: int, slot: str) -> str:
+    """The text for a place. While the window's border rests, so does this: else the engine would read all anew.
+
+    What is lost behind the window comes in whenever something else has changed.
+    """
+    around = snapshot.around
 
     def make() -> str:
         others = [Neighbour(shown_path(each.uri, around.folder), each.text) for each in around.others]
         return text_in_front(place, others, tokens)
 
-    # While the border rests, so does what is in front: else the engine would read all of it again with every key.
-    # What is lost behind the window comes in whenever something else has changed.
     versions = tuple((each.uri, each.version) for each in around.others)
-    made_from = (left, tokens, path, document.language, hash(place.text[: place.left]), versions)
-    return around.remembered.text(made_from, make), left
+    made_from = (place.left, tokens, place.path, place.language, hash(place.text[: place.left]), versions)
+    return around.remembered.text(slot, made_from, make)
 
 
 def _near(place: Place) -> Place:

@@ -31,17 +31,17 @@ IGNORED_FOR_S = 5.0
 
 
 class Remembered:
-    """The text put in front of a document's window and what it was made from. Goes with the document."""
+    """The texts last put in front of a document's window and what they were made from. They go with the document."""
 
     def __init__(self) -> None:
-        self._made_from: Hashable = None
-        self._text = ""
+        self._texts: dict[str, tuple[Hashable, str]] = {}
 
-    def text(self, made_from: Hashable, make: Callable[[], str]) -> str:
-        """The text as it was while `made_from` is the same, else a new one."""
-        if made_from != self._made_from:
-            self._made_from, self._text = made_from, make()
-        return self._text
+    def text(self, slot: str, made_from: Hashable, make: Callable[[], str]) -> str:
+        """The text of a slot as it was while `made_from` is the same, else a new one."""
+        kept = self._texts.get(slot)
+        if kept is None or kept[0] != made_from:
+            kept = self._texts[slot] = (made_from, make())
+        return kept[1]
 
 
 @dataclass(frozen=True, slots=True)

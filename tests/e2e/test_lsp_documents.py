@@ -69,7 +69,7 @@ async def test_once_opened_it_completes_as_any_other(uri: str) -> None:
         assert (await client.inline(0, 4, uri))[0]["insertText"] == "1"
 
 
-CONVERTER = default_converter()
+CONVERTER = default_converter()  # type: ignore[no-untyped-call]
 WARM, ALL = 100, 1000
 # Text enough that keeping it would be seen, and short enough to be read quickly.
 LONG_TEXT = ("# " + "value " * 30 + "\n") * 100 + "total = "
@@ -104,6 +104,7 @@ async def live_one_document(session: Session, engine: FakeEngine, number: int) -
         place = lsp.place(uri, line, 8) | {"context": {"triggerKind": 1}}
         answer = inline_completion.inline_completion(session, from_wire("textDocument/inlineCompletion", place))
         assert answer is not None
+        assert not isinstance(answer, types.InlineCompletionList)
         assert await answer is not None
     close = from_wire("textDocument/didClose", {"textDocument": {"uri": params.text_document.uri}})
     sync.did_close(session, close)
