@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Literal
-from urllib.parse import unquote, urlsplit
 
 from lsp_server.document import Document
 from lsp_server.settings import Settings
+from lsp_server.uris import parts_of
 
 Refusal = Literal["secret", "huge", "dense", "file off", "language off"]
 
@@ -109,7 +109,7 @@ def _is_dense(document: Document) -> bool:
 
 def _path(uri: str) -> str:
     """The path of a URI, lower case with forward slashes; `untitled:` and cell URIs have one too."""
-    return unquote(urlsplit(uri).path).replace("\\", "/").lower()
+    return parts_of(uri).path.lower()
 
 
 def _matches(path: str, patterns: Iterable[str]) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pygls.uris import to_fs_path
+
+from lsp_server.uris import parts_of
 
 # Old versions of files, contents of archives, generated and captured text, in VS Code, JetBrains, Neovim and others.
 READ_ONLY_SCHEMES = frozenset(
@@ -37,7 +38,7 @@ READ_ONLY_SCHEMES = frozenset(
 
 def is_read_only(uri: str) -> bool:
     """Whether `uri` names text that its editor will not let anybody change."""
-    scheme = urlsplit(uri).scheme.lower()
+    scheme = parts_of(uri).scheme
     return scheme in READ_ONLY_SCHEMES or (scheme == "file" and _is_protected(to_fs_path(uri)))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from pygls.uris import to_fs_path
 
@@ -22,6 +21,7 @@ from lsp_server.notebook import Notebooks, OtherCells
 from lsp_server.privacy import is_open, typing_refusal
 from lsp_server.read_only import READ_ONLY_SCHEMES
 from lsp_server.settings import Settings
+from lsp_server.uris import parts_of
 from lsp_server.workspace import Workspace
 
 LARGEST_CHARS = 200_000
@@ -109,7 +109,7 @@ class Vicinity:
         uri, settings = document.uri, self.settings_for(document.uri)
         return (
             document.length <= LARGEST_CHARS
-            and urlsplit(uri).scheme not in READ_ONLY_SCHEMES
+            and parts_of(uri).scheme not in READ_ONLY_SCHEMES
             and self._workspace.folder_of(self.notebooks.home_of(uri)) == folder
             and settings.enable
             and typing_refusal(document, settings) is None
@@ -125,7 +125,7 @@ class Vicinity:
         return verdict and not is_open(uri, settings)
 
     def _ask(self, uri: str) -> bool:
-        if urlsplit(uri).scheme != "file":
+        if parts_of(uri).scheme != "file":
             return False
         path = to_fs_path(uri)
         return path is not None and self._rules.is_ignored(Path(path))
@@ -133,7 +133,6 @@ class Vicinity:
 
 def shown_path(uri: str, folder: str | None) -> str:
     """What to call a document: its path below its folder, else its name. On one line, whatever the URI holds."""
-    path, root = (unquote(urlsplit(each).path).replace("\\", "/") for each in (uri, folder or ""))
-    root = root.rstrip("/") + "/"
+    path, root = parts_of(uri).path, parts_of(folder or "").path.rstrip("/") + "/"
     name = path.removeprefix(root) if folder is not None and path.startswith(root) else path.rsplit("/", 1)[-1]
     return " ".join(name.split())

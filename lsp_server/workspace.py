@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from urllib.parse import unquote, urlsplit
 
 from lsp_server.settings import Problem, Settings, merge, parse
+from lsp_server.uris import parts_of
 
 _DRIVE = re.compile(r"^/([A-Za-z]):")
 
@@ -97,6 +97,6 @@ class Workspace:
 
 def _place(uri: str) -> Place:
     """Host and path segments: what a prefix of the text does not tell (`/w/app` is not above `/w/app2/x`)."""
-    parts = urlsplit(uri)
-    path = _DRIVE.sub(lambda found: f"/{found[1].lower()}:", unquote(parts.path).replace("\\", "/"))
-    return unquote(parts.netloc).lower(), tuple(segment for segment in path.split("/") if segment)
+    parts = parts_of(uri)
+    path = _DRIVE.sub(lambda found: f"/{found[1].lower()}:", parts.path)
+    return parts.authority, tuple(segment for segment in path.split("/") if segment)

@@ -44,7 +44,16 @@ async def test_a_cursor_at_the_edge_of_a_document_is_answered(text: str, cursor:
         assert request["prefix"] + request["suffix"] == text
 
 
-UNUSUAL = ["untitled:Untitled-1", "file:///", "vscode-notebook-cell:/x.ipynb#W0", "x", "", "git:/w/a.py?{}", "file:a b"]
+UNUSUAL = [
+    "untitled:Untitled-1",
+    "file:///",
+    "vscode-notebook-cell:/x.ipynb#W0",
+    "x",
+    "",
+    "git:/w/a.py?{}",
+    "file:a b",
+    "file://[a/b.py",
+]
 
 
 @pytest.mark.parametrize("uri", UNUSUAL)
@@ -61,7 +70,7 @@ async def test_a_document_never_opened_is_answered_with_nothing(uri: str) -> Non
         assert (await client.engine())["requests"] == []
 
 
-@pytest.mark.parametrize("uri", [*UNUSUAL[:5], "vscode-remote://ssh-remote%2Bhost/w/a.py", "file:a b"])
+@pytest.mark.parametrize("uri", [*UNUSUAL[:5], "vscode-remote://ssh-remote%2Bhost/w/a.py", *UNUSUAL[6:]])
 @pytest.mark.asyncio
 async def test_once_opened_it_completes_as_any_other(uri: str) -> None:
     async with lsp.session({"text": "1"}, folders=["file:///w"]) as client:

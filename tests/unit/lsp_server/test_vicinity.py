@@ -109,7 +109,7 @@ def test_a_document_is_called_by_its_path_in_its_folder(uri: str, folder: str | 
     assert shown_path(uri, folder) == path
 
 
-@pytest.mark.parametrize("lines", [10, 100, PARSED_CHARS // 10])
+@pytest.mark.parametrize("lines", [10, 100, PARSED_CHARS // 20])
 def test_window_and_what_is_in_front_keep_the_engine_s_budget(lines: int) -> None:
     text = "import math\nclass A:\n    def f(self):\n" + "        value = math.pi\n" * lines
     other = document("file:///w/b.py", "def value_of(math):\n    return value\n" * 20)
