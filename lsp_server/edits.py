@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lsp_server.positions import split_lines
+from lsp_server.positions import split_lines, without_line_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,27 @@ def minimal_edits(before: str, after: str, base_offset: int = 0) -> list[TextRep
         if tag != "equal"
     ]
     return [TextReplacement(e.start + base_offset, e.end + base_offset, e.text) for e in edits]
+
+
+def with_line_ends_of(before: str, after: str, newline: str) -> str:
+    """`after`, whose line ends are `\\n`, with the ends that `before` has on lines that stay and `newline` on others.
+
+    Files with mixed line ends keep them.
+    """
+    old, new = split_lines(before), after.split("\n")
+    bodies = [without_line_end(line) for line in old]
+    ends = [newline] * (len(new) - 1) + [""]
+    # A line that stays keeps its end, and so does one that another takes the place of.
+    for _, i1, i2, j1, j2 in difflib.SequenceMatcher(None, bodies, new, autojunk=False).get_opcodes():
+        for i, j in zip(range(i1, i2), range(j1, j2), strict=False):
+            own = old[i][len(bodies[i]) :]
+            if own and ends[j]:
+                ends[j] = own
+    for number in range(len(new) - 1):
+        if ends[number] == "\r" and not new[number + 1] and ends[number + 1].startswith("\n"):
+            # Alone, the two would be one line end.
+            ends[number] = "\r\n"
+    return "".join(line + end for line, end in zip(new, ends, strict=True))
 
 
 def apply_edits(text: str, edits: Iterable[TextReplacement]) -> str:

@@ -60,12 +60,12 @@ async def revise(errand: Errand, passage: Passage) -> Revision:
     if new is None or new == for_model(passage.text):
         raise NoAnswer(NOTHING)
     new, is_sound = await repaired(errand, _splice(_gap(errand, passage), passage.text), new)
+    if new == for_model(passage.text):
+        raise NoAnswer(NOTHING)
     # The document may have moved on while the engine worked; the passage is the same, elsewhere.
     document, anchor = errand.snapshot.document, errand.anchor
     old = document.text[anchor.start : anchor.end]
-    replacements = edits.minimal_edits(old, document.to_document_newlines(new), anchor.start)
-    if not replacements:
-        raise NoAnswer(NOTHING)
+    replacements = edits.minimal_edits(old, edits.with_line_ends_of(old, new, document.newline), anchor.start)
     return Revision(replacements, "" if is_sound else UNSOUND)
 
 

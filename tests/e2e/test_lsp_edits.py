@@ -193,3 +193,20 @@ async def test_a_selection_with_an_emoji_in_front_is_replaced_exactly(encoding: 
         edit = await client.request("workspace/executeCommand", rewrite_call(lsp.area((0, start), (0, start + 5))))
         assert apply(text, edit, encoding=encoding) == text.replace("a + b", "sum((a, b))")
         assert (await client.engine())["requests"][0]["selection"] == "a + b"
+
+
+async def test_mixed_line_ends_stay_on_the_lines_that_stay() -> None:
+    text = "a = 1\r\nb = 2\nc = 3\rd = 4\r\n"
+    async with lsp.session({"text": "a = 1\nb = 20\nc = 3\nd = 4"}) as client:
+        client.open(text)
+        edit = await edit_of(client, "simplify", lsp.area((0, 0), (4, 0)))
+        assert apply(text, edit) == "a = 1\r\nb = 20\nc = 3\rd = 4\r\n"
+
+
+async def test_a_mended_text_that_is_the_old_one_is_no_change() -> None:
+    text = f"# lacuna: swap\n{CODE}"
+    async with lsp.session({"text": BROKEN}, {"text": "    return w * h"}) as client:
+        client.open(text)
+        offered = await action(client, "comment", lsp.area((0, 3), (0, 3)))
+        assert await client.request("codeAction/resolve", offered) == offered
+        assert "nothing to change" in (await client.expect("window/showMessage"))["message"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_server.edits import TextReplacement, apply_edits, minimal_edits, unified_diff
+from lsp_server.edits import TextReplacement, apply_edits, minimal_edits, unified_diff, with_line_ends_of
 
 _LINES = st.sampled_from(["a = 1", "b = 2", "🙂", "", "    c", "\r", "漢字 = 1"])
 _TEXTS = st.lists(st.tuples(_LINES, st.sampled_from(["\n", "\r\n", "\r", ""])), max_size=12).map(
@@ -27,6 +27,23 @@ def test_applying_the_edits_gives_the_text_wanted(before: str, after: str) -> No
     for edit in edits:
         for border in (edit.start, edit.end):
             assert before[max(border - 1, 0) : border + 1] != "\r\n"
+
+
+@given(_TEXTS, _TEXTS, st.sampled_from(["\n", "\r\n", "\r"]))
+def test_line_ends_follow_the_text_before_and_lines_stay_lines(before: str, after: str, newline: str) -> None:
+    wanted = after.replace("\r\n", "\n").replace("\r", "\n")
+    found = with_line_ends_of(before, wanted, newline)
+    assert found.replace("\r\n", "\n").replace("\r", "\n") == wanted
+    unchanged = before.replace("\r\n", "\n").replace("\r", "\n")
+    assert with_line_ends_of(before, unchanged, newline) == before
+
+
+def test_mixed_line_ends_stay_where_lines_stay() -> None:
+    before = "a\r\nb\nc\rd"
+    assert with_line_ends_of(before, "a\nx\nb\nc\nd\n", "\r\n") == "a\r\nx\r\nb\nc\rd\r\n"
+    assert minimal_edits(before, with_line_ends_of(before, "a\nB\nc\nd", "\r\n")) == [
+        TextReplacement(3, 4, "B"),
+    ]
 
 
 def test_untouched_lines_are_not_part_of_any_edit() -> None:

@@ -64,9 +64,10 @@ def line_ends(text: str) -> set[str]:
 
 @st.composite
 def documents(draw: st.DrawFn) -> tuple[str, int, int]:
-    """A text of one style of line ends, and a selection of whole characters."""
-    newline = draw(NEWLINES)
-    text = newline.join(draw(st.lists(LINES, min_size=1, max_size=8)))
+    """A text, with one style of line ends or several, and a selection of whole characters."""
+    lines = draw(st.lists(LINES, min_size=1, max_size=8))
+    style = draw(st.lists(NEWLINES, min_size=1, max_size=2))
+    text = "".join(line + style[number % len(style)] for number, line in enumerate(lines[:-1])) + lines[-1]
     start, end = sorted(draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     # No editor selects half a line end.
     start -= text[start - 1 : start + 1] == "\r\n"
