@@ -23,6 +23,7 @@ class Workspace:
     def __init__(self) -> None:
         self.settings = Settings()
         self.problems: tuple[Problem, ...] = ()
+        self.turn = 0
         self._first: object = None
         self._shared: object = None
         # None stands for a folder whose own options are not known: it has those of all.
@@ -39,6 +40,11 @@ class Workspace:
         """Take what `initialize` said."""
         self._first = options
         self.change_folders(added=folders)
+
+    def next_turn(self) -> int:
+        """The number of a new question for settings; `turn` is that of the newest."""
+        self.turn += 1
+        return self.turn
 
     def configure(self, options: object) -> None:
         """Lay `options` over those of `initialize`, for every folder that has none of its own."""

@@ -25,7 +25,7 @@ def did_change_configuration(session: Session, params: types.DidChangeConfigurat
         return pull(session) if can_pull else None
     session.configure(pushed)
     _begin_to_hold(session)
-    return _pull_folders(session) if can_pull and session.workspace.folders else None
+    return pull(session, is_pushed=True) if can_pull and session.workspace.folders else None
 
 
 def did_change_workspace_folders(
@@ -35,16 +35,28 @@ def did_change_workspace_folders(
     added = [folder.uri for folder in params.event.added]
     session.workspace.change_folders(added, (folder.uri for folder in params.event.removed))
     _begin_to_hold(session)
-    return _pull_folders(session) if added and session.capabilities.pulls_configuration else None
+    return pull(session) if added and session.capabilities.pulls_configuration else None
 
 
-async def pull(session: Session) -> None:
-    """Ask the editor for our section. One that refuses leaves the settings as they are."""
-    shared, own = await _asked(session)
+async def pull(session: Session, *, is_pushed: bool = False) -> None:
+    """Ask the editor for our section, for all and by folder. One that refuses leaves the settings as they are.
+
+    `is_pushed`: what holds for all has just been said. An answer that comes after a newer question is dropped.
+    """
+    turn = session.workspace.next_turn()
+    folders = session.workspace.folders
+    try:
+        shared, *own = await session.editor.pull_configuration(folders)
+    except JsonRpcException as error:
+        logger.warning("the editor did not give its configuration (code %s)", error.code)
+        shared, own = None, []
     session.awaits_settings = False
-    if shared is not None:
-        session.configure(shared)
-    _use_folders(session, own)
+    if turn == session.workspace.turn:
+        if shared is not None and not is_pushed:
+            session.configure(shared)
+        for folder, options in zip(folders, own, strict=False):
+            session.workspace.configure_folder(folder, options)
+    _begin_to_hold(session)
 
 
 async def watch(session: Session) -> None:
@@ -53,29 +65,6 @@ async def watch(session: Session) -> None:
         await session.editor.watch_configuration()
     except JsonRpcException as error:
         logger.warning("the editor does not tell of configuration changes (code %s)", error.code)
-
-
-async def _pull_folders(session: Session) -> None:
-    """As `pull`, for what a push cannot say: the settings of each folder."""
-    _, own = await _asked(session)
-    _use_folders(session, own)
-
-
-async def _asked(session: Session) -> tuple[object, dict[str, object]]:
-    """(options for all, options by folder); nothing from an editor that refuses."""
-    folders = session.workspace.folders
-    try:
-        shared, *own = await session.editor.pull_configuration(folders)
-    except JsonRpcException as error:
-        logger.warning("the editor did not give its configuration (code %s)", error.code)
-        return None, {}
-    return shared, dict(zip(folders, own, strict=True))
-
-
-def _use_folders(session: Session, own: dict[str, object]) -> None:
-    for folder, options in own.items():
-        session.workspace.configure_folder(folder, options)
-    _begin_to_hold(session)
 
 
 def _begin_to_hold(session: Session) -> None:
