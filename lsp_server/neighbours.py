@@ -172,7 +172,8 @@ def _excerpt(text: str, wanted: set[str]) -> list[str]:
             best, most = first, len(together)
     if most < _LEAST_SHARED:
         return []
-    return dedent("\n".join(lines[best : best + _EXCERPT_LINES])).strip("\n").split("\n")
+    excerpt = dedent("\n".join(lines[best : best + _EXCERPT_LINES])).split("\n")
+    return [line for line in excerpt if line.strip()]
 
 
 def _commented(lines: list[str], facts: Language) -> list[str]:
