@@ -23,7 +23,7 @@ class SamplingConfig:
     warm_start: bool = True
     ngram: bool = True
     masks: bool = True
-    ngram_min: int = 1
+    ngram_min: int = 2
     mask_width: int = 6
     mask_anchors: int = 4
     row_cost: float = 0.08
