@@ -74,13 +74,12 @@ class Competition:
 
     def record(self, draft: Draft, accepted: int) -> None:
         """Learn from a pass that kept the first `accepted` tokens of `draft`."""
-        checked = draft[: accepted + 1]
         for source in {candidate.source for candidate in draft}:
             offered, kept = self.counts.get(source, (0, 0))
             mine = [place for place, candidate in enumerate(draft) if candidate.source == source]
             good = sum(1 for place in mine if place < accepted)
             self.counts[source] = (offered + len(mine), kept + good)
-            refused = accepted < len(draft) and checked[accepted].source == source
+            refused = accepted < len(draft) and draft[accepted].source == source
             self.experience.setdefault(source, Experience()).record(good, refused)
 
     def settle(self, ids: Sequence[int]) -> None:

@@ -72,8 +72,8 @@ def denoise(
     """
     progress = _Progress()
     confidence = model.facts.confidence if gap.adapted else None
-    sources = Competition.over(config, confidence, gap.warm, gap.searched, model.facts.special.special)
-    special = model.facts.special
+    special = model.facts.special.special
+    sources = Competition.over(config, confidence, gap.warm, gap.searched, special)
     allowed = allowed_ids(model)
     text = _Text(model, limits)
     while True:
@@ -90,7 +90,7 @@ def denoise(
         progress.passes += 1
         sources.record(draft, outcome.accepted)
         fresh = (*layout.draft[: outcome.accepted], outcome.bonus)
-        ended = next((i for i, token in enumerate(fresh) if token in special.special), None)
+        ended = next((i for i, token in enumerate(fresh) if token in special), None)
         fresh = fresh if ended is None else fresh[:ended]
         progress.canvas = progress.canvas.accept(fresh)
         sources.settle(fresh)

@@ -14,21 +14,10 @@ from engine.models.tiny import tiny_denoiser
 from engine.prompts import fill_prompt
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import MOST_ALTERNATIVES, Done, Fill
+from tests.fakes.clock import Clock
 
 LONE = Fill("1", "python", "def f(x):\n    return ", "\n\nprint(f(2))\n", max_tokens=12)
 SEVERAL = Fill("2", "python", LONE.prefix, LONE.suffix, max_tokens=12, alternatives=4)
-
-
-class Clock:
-    """A clock that goes on by a fixed step at each look."""
-
-    def __init__(self, step: float = 0.0) -> None:
-        self.now = 0.0
-        self._step = step
-
-    def __call__(self) -> float:
-        self.now += self._step
-        return self.now
 
 
 def drive(engine: EngineCore, request: Fill) -> tuple[Done, int]:

@@ -13,21 +13,10 @@ from engine.models.tiny import tiny_denoiser
 from engine.prompts import CUT_STEP, cut_left, dedent, fence_for, sentence
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Fill, Rewrite
+from tests.fakes.clock import Clock
 
 FILL = Fill("1", "python", "def f(x):\n    return ", "\n\nprint(f(2))\n", max_tokens=12, wants_drafts=True)
 EDIT = Rewrite("2", "python", "", "x = 1\ny = 2\n", "", "Add one.", max_tokens=12, wants_drafts=True)
-
-
-class Clock:
-    """A clock that moves only when told, or by a fixed step at each look."""
-
-    def __init__(self, step: float = 0.0) -> None:
-        self.now = 0.0
-        self._step = step
-
-    def __call__(self) -> float:
-        self.now += self._step
-        return self.now
 
 
 def core(clock: Callable[[], float] | None = None) -> EngineCore:
