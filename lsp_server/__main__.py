@@ -7,11 +7,14 @@ import ipaddress
 import logging
 import sys
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from lsp_server import __version__
-from lsp_server.engine_client import EngineProcess
-from lsp_server.server import create_server
 from lsp_server.transport import serve_stdio, serve_tcp
+
+if TYPE_CHECKING:
+    from lsp_server.server import LacunaServer
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 
@@ -20,8 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve one editor and return the process's exit code: 0 after a proper shutdown, 1 without, 2 for bad usage."""
     options = _parser().parse_args(argv)
     set_up_logging(options.log_level)
+    make_server = partial(_server, options.model)
     if options.tcp is None:
-        return serve_stdio(create_server(EngineProcess(options.model)), options.editor_pid)
+        return serve_stdio(make_server, options.editor_pid)
     host, port = options.tcp
     if not _is_loopback(host) and not options.allow_remote:
         print(  # noqa: T201
@@ -31,10 +35,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 2
     try:
-        return serve_tcp(lambda: create_server(EngineProcess(options.model)), host, port)
+        return serve_tcp(make_server, host, port)
     except OSError as error:
         print(f"cannot listen on {host}:{port}: {error.strerror}; try another port", file=sys.stderr)  # noqa: T201
         return 2
+
+
+def _server(model: str) -> LacunaServer:
+    """The server, which is imported here: `initialize` is answered before (see `transport`)."""
+    from lsp_server.engine_client import EngineProcess
+    from lsp_server.server import create_server
+
+    return create_server(EngineProcess(model))
 
 
 def set_up_logging(level: str) -> None:

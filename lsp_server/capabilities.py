@@ -1,14 +1,19 @@
 """What the connected editor can do, resolved once into booleans.
 
-The only file that walks the client's nested optional capabilities. Pure.
+The only file that walks the client's nested optional capabilities, as JSON: see `handshake`. What has another shape
+than the specification says counts as absent. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lsprotocol import types
+# Values of the specification: `CodeActionTag.LLMGenerated`, `InsertTextMode.asIs`, `MarkupKind.Markdown`.
+LLM_GENERATED = 1
+AS_IS = 1
+MARKDOWN = "markdown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,64 +37,61 @@ class Capabilities:
     wants_drafts: bool = False
 
 
-def resolve(client: types.ClientCapabilities) -> Capabilities:
+def resolve(client: Mapping[str, Any]) -> Capabilities:
     """Booleans from the capabilities of an `initialize` request."""
+    item = _at(client, "textDocument", "completion", "completionItem")
+    action = _at(client, "textDocument", "codeAction")
     return Capabilities(
         position_encodings=_position_encodings(client),
-        resolves_edits=_resolves_edits(client),
-        applies_edits=bool(_at(client, "workspace", "apply_edit")),
-        tags_actions=types.CodeActionTag.LlmGenerated
-        in (_at(client, "text_document", "code_action", "tag_support", "value_set") or ()),
-        versioned_edits=bool(_at(client, "workspace", "workspace_edit", "document_changes")),
-        disables_actions=bool(_at(client, "text_document", "code_action", "disabled_support")),
+        resolves_edits=_resolves_edits(action),
+        applies_edits=bool(_at(client, "workspace", "applyEdit")),
+        tags_actions=LLM_GENERATED in _list(action, "tagSupport", "valueSet"),
+        versioned_edits=bool(_at(client, "workspace", "workspaceEdit", "documentChanges")),
+        disables_actions=bool(_at(action, "disabledSupport")),
         annotates_edits=_annotates_edits(client),
-        shows_progress=bool(_at(client, "window", "work_done_progress")),
-        text_as_is=types.InsertTextMode.AsIs
-        in (
-            _at(client, "text_document", "completion", "completion_item", "insert_text_mode_support", "value_set") or ()
-        ),
-        inserts_or_replaces=bool(
-            _at(client, "text_document", "completion", "completion_item", "insert_replace_support")
-        ),
-        menu_defaults=frozenset(_at(client, "text_document", "completion", "completion_list", "item_defaults") or ()),
-        reads_markdown=types.MarkupKind.Markdown
-        in (_at(client, "text_document", "completion", "completion_item", "documentation_format") or ()),
+        shows_progress=bool(_at(client, "window", "workDoneProgress")),
+        text_as_is=AS_IS in _list(item, "insertTextModeSupport", "valueSet"),
+        inserts_or_replaces=bool(_at(item, "insertReplaceSupport")),
+        menu_defaults=frozenset(_strings(client, "textDocument", "completion", "completionList", "itemDefaults")),
+        reads_markdown=MARKDOWN in _list(item, "documentationFormat"),
         pulls_configuration=bool(_at(client, "workspace", "configuration")),
-        watches_configuration=bool(_at(client, "workspace", "did_change_configuration", "dynamic_registration")),
-        wants_drafts=_wants_drafts(client.experimental),
+        watches_configuration=bool(_at(client, "workspace", "didChangeConfiguration", "dynamicRegistration")),
+        # Anything else in there belongs to other servers.
+        wants_drafts=_at(client, "experimental", "lacuna", "drafts") is True,
     )
 
 
 def _at(node: object, *names: str) -> Any:
-    """The value at a path of optional attributes, None where the path ends early."""
+    """The value at a path of optional members, None where the path ends early."""
     for name in names:
-        if node is None:
+        if not isinstance(node, Mapping):
             return None
-        node = getattr(node, name)
+        node = node.get(name)
     return node
 
 
-def _position_encodings(client: types.ClientCapabilities) -> tuple[str, ...] | None:
-    stated = _at(client, "general", "position_encodings")
-    if stated is None:
+def _list(node: object, *names: str) -> list[Any]:
+    value = _at(node, *names)
+    return value if isinstance(value, list) else []
+
+
+def _strings(node: object, *names: str) -> tuple[str, ...]:
+    return tuple(value for value in _list(node, *names) if isinstance(value, str))
+
+
+def _position_encodings(client: Mapping[str, Any]) -> tuple[str, ...] | None:
+    if not isinstance(_at(client, "general", "positionEncodings"), list):
         return None
-    return tuple(str(getattr(encoding, "value", encoding)) for encoding in stated)
+    return _strings(client, "general", "positionEncodings")
 
 
-def _resolves_edits(client: types.ClientCapabilities) -> bool:
-    properties = _at(client, "text_document", "code_action", "resolve_support", "properties") or ()
-    return bool(_at(client, "text_document", "code_action", "data_support")) and "edit" in properties
+def _resolves_edits(action: object) -> bool:
+    return bool(_at(action, "dataSupport")) and "edit" in _list(action, "resolveSupport", "properties")
 
 
-def _annotates_edits(client: types.ClientCapabilities) -> bool:
+def _annotates_edits(client: Mapping[str, Any]) -> bool:
     """Annotations stand in versioned edits only, and a client may honour them elsewhere than in a code action's."""
-    edits = _at(client, "workspace", "workspace_edit")
-    if edits is None or not edits.document_changes or edits.change_annotation_support is None:
+    edits = _at(client, "workspace", "workspaceEdit")
+    if not _at(edits, "documentChanges") or _at(edits, "changeAnnotationSupport") is None:
         return False
-    return bool(_at(client, "text_document", "code_action", "honors_change_annotations"))
-
-
-def _wants_drafts(experimental: object) -> bool:
-    """`experimental: {"lacuna": {"drafts": true}}`: anything else there belongs to other servers."""
-    ours = experimental.get("lacuna") if isinstance(experimental, dict) else None
-    return isinstance(ours, dict) and ours.get("drafts") is True
+    return bool(_at(client, "textDocument", "codeAction", "honorsChangeAnnotations"))

@@ -14,7 +14,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from lsp_server import __version__
-from lsp_server.actions import KINDS
 from lsp_server.client import LspEditor
 from lsp_server.clock import Clock, SystemClock
 from lsp_server.engine_client import Engine
@@ -33,6 +32,7 @@ from lsp_server.features import (
     sync,
     work_done_progress,
 )
+from lsp_server.handshake import NAME, Handshake
 from lsp_server.session import Session
 from lsp_server.wire import StrictProtocol
 
@@ -44,13 +44,17 @@ class LacunaServer(LanguageServer):
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         super().__init__(
-            lifecycle.NAME,
+            NAME,
             __version__,
             protocol_cls=StrictProtocol,
             converter_factory=default_converter,
         )
         self.engine = engine
         self.session = Session(engine, LspEditor(self), clock)
+
+    def greeted(self, handshake: Handshake) -> None:
+        """`initialize` was answered before there was this server: take what it said."""
+        lifecycle.begin(self.session, self.protocol, handshake)
 
 
 def create_server(engine: Engine | Callable[[], Engine], clock: Clock | None = None) -> LacunaServer:
@@ -65,7 +69,7 @@ def create_server(engine: Engine | Callable[[], Engine], clock: Clock | None = N
 
 def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[..., Any]]:
     return {
-        types.INITIALIZE: partial(lifecycle.initialize, session, protocol, KINDS, execute_command.COMMANDS),
+        types.INITIALIZE: partial(lifecycle.initialize, session, protocol),
         types.INITIALIZED: partial(_initialized, session, protocol),
         types.SHUTDOWN: partial(lifecycle.shutdown, protocol),
         types.EXIT: partial(lifecycle.leave, protocol),

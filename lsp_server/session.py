@@ -19,7 +19,7 @@ from lsp_server.document import Change, Document, apply_changes
 from lsp_server.engine_client import Engine, EngineState
 from lsp_server.errors import Notice, notice_for_state
 from lsp_server.inflight import Inflight
-from lsp_server.positions import PositionEncoding, negotiate
+from lsp_server.positions import PositionEncoding
 from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
 from lsp_server.settings import Problem, Settings
@@ -66,7 +66,7 @@ class Session:
         self.workspace = Workspace()
         self.vicinity = Vicinity(self.workspace, clock)
         self.capabilities = Capabilities()
-        self.encoding = negotiate(None)
+        self.encoding = PositionEncoding.UTF16
         # While the editor has yet to be asked, its settings may still say that nothing is wanted.
         self.awaits_settings = False
         self._documents: dict[str, Document] = {}
@@ -83,14 +83,18 @@ class Session:
         """The settings that hold outside all folders; `Snapshot.settings` are those of a document."""
         return self.workspace.settings
 
-    def begin(self, capabilities: Capabilities, options: object, folders: Iterable[str] = ()) -> None:
-        """Take what `initialize` said. The encoding is settled here, once and for all."""
+    def begin(
+        self,
+        capabilities: Capabilities,
+        options: object,
+        folders: Iterable[str] = (),
+        encoding: PositionEncoding = PositionEncoding.UTF16,
+    ) -> None:
+        """Take what `initialize` said."""
         self.capabilities = capabilities
+        self.encoding = encoding
         self.awaits_settings = capabilities.pulls_configuration
         self.workspace.begin(options, folders)
-        wanted = self.settings.position_encoding
-        forced = None if wanted == "auto" else PositionEncoding(wanted)
-        self.encoding = negotiate(capabilities.position_encodings, forced=forced)
 
     def configure(self, options: object) -> None:
         """Lay `options` over those of `initialize`; they hold from the next request on."""

@@ -1,7 +1,8 @@
 """Bytes in and out: stdin/stdout or one TCP connection, until the editor leaves. Owns when the process ends.
 
 pygls's own loops swallow the exit code, block on a reading thread at the end, and serve one protocol object to every
-TCP client; none of them is used.
+TCP client; none of them is used. The server itself is only made when the editor's first message is there, and after
+`initialize` has been answered: making it takes longer than that answer.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from lsp_server.frames import BrokenFraming, read_frames
-from lsp_server.server import LacunaServer
-from lsp_server.wire import StrictProtocol
+from lsp_server.reception import Greeting, greet
+
+if TYPE_CHECKING:
+    from lsp_server.server import LacunaServer
+    from lsp_server.wire import StrictProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -71,10 +75,22 @@ class SocketWriter:
         self._stream.close()
 
 
+MakeServer = Callable[[], "LacunaServer"]
+
+
 async def serve(
-    server: LacunaServer, reader: asyncio.StreamReader, writer: FrameWriter, editor_pid: int | None = None
+    make_server: MakeServer, reader: asyncio.StreamReader, writer: FrameWriter, editor_pid: int | None = None
 ) -> int:
     """Serve one connection until `exit`, the end of the stream, or the death of the editor. Returns the exit code."""
+    frames = read_frames(reader)
+    first = await _first_of(frames, editor_pid)
+    if first is None:
+        return 1
+    greeting = greet(first)
+    if greeting is not None:
+        with suppress(OSError, ValueError):
+            writer.write(greeting.reply)
+    server = make_server()
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     protocol = server.protocol
     protocol.on_exit = lambda code: None if ended.done() else ended.set_result(code)
@@ -83,7 +99,8 @@ async def serve(
     if editor_pid is not None:
         protocol.on_editor(editor_pid)
     protocol.set_writer(writer)
-    reading = asyncio.create_task(_read(protocol, reader))
+    _take_first(server, first, greeting)
+    reading = asyncio.create_task(_read(protocol, frames))
     try:
         either: list[asyncio.Future[Any]] = [ended, reading]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -98,13 +115,42 @@ async def serve(
     return code
 
 
-async def _read(protocol: StrictProtocol, reader: asyncio.StreamReader) -> None:
+async def _first_of(frames: AsyncIterator[bytes], editor_pid: int | None) -> bytes | None:
+    """The first frame; None when there will be none: the stream ended or stopped making sense, or the editor died."""
+    arriving = asyncio.ensure_future(anext(frames, None))
+    waiting: list[asyncio.Future[Any]] = [arriving]
+    if editor_pid is not None:
+        waiting.append(asyncio.create_task(_watch_editor(editor_pid, lambda: None)))
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+    try:
+        return await arriving
+    except (BrokenFraming, OSError) as error:
+        _give_up(error)
+    except asyncio.CancelledError:
+        logger.warning("the editor is gone")
+    return None
+
+
+def _take_first(server: LacunaServer, frame: bytes, greeting: Greeting | None) -> None:
+    if greeting is None:
+        server.protocol.handle_frame(frame)
+    else:
+        server.greeted(greeting.handshake)
+
+
+async def _read(protocol: StrictProtocol, frames: AsyncIterator[bytes]) -> None:
     """Feed the protocol until the stream ends or stops making sense."""
     try:
-        async for body in read_frames(reader):
+        async for body in frames:
             protocol.handle_frame(body)
     except (BrokenFraming, OSError) as error:
-        logger.warning("the connection was given up: %s", error)
+        _give_up(error)
+
+
+def _give_up(error: Exception) -> None:
+    logger.warning("the connection was given up: %s", error)
 
 
 async def _watch_editor(pid: int, on_death: Callable[[], None]) -> None:
@@ -121,23 +167,24 @@ def is_alive(pid: int) -> bool:
     return bool(psutil.pid_exists(pid))
 
 
-def serve_stdio(server: LacunaServer, editor_pid: int | None = None) -> int:
+def serve_stdio(make_server: MakeServer, editor_pid: int | None = None) -> int:
     """Serve the editor at stdin and stdout, and end with its process. Returns the exit code."""
     # What prints by mistake, here or in a library, must not end up between two frames.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    code = 1
     with suppress(OSError), out:
-        return asyncio.run(_serve_pipes(server, sys.stdin.fileno(), out, editor_pid))
-    return server.protocol.exit_code
+        code = asyncio.run(_serve_pipes(make_server, sys.stdin.fileno(), out, editor_pid))
+    return code
 
 
-async def _serve_pipes(server: LacunaServer, source: int, out: BinaryIO, editor_pid: int | None) -> int:
+async def _serve_pipes(make_server: MakeServer, source: int, out: BinaryIO, editor_pid: int | None) -> int:
     reader = asyncio.StreamReader(HEADER_LIMIT)
     loop = asyncio.get_running_loop()
     # A thread, because Windows cannot wait for a pipe in the loop; a daemon, because a read cannot be interrupted.
     threading.Thread(target=_pump, args=(source, loop, reader), daemon=True, name="stdin").start()
-    return await serve(server, reader, PipeWriter(out), editor_pid)
+    return await serve(make_server, reader, PipeWriter(out), editor_pid)
 
 
 def _pump(source: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:
@@ -155,12 +202,12 @@ def _read_chunk(source: int) -> bytes:
         return b""
 
 
-def serve_tcp(make_server: Callable[[], LacunaServer], host: str, port: int) -> int:
+def serve_tcp(make_server: MakeServer, host: str, port: int) -> int:
     """Serve the first editor that connects, then end. Returns the exit code. Raises OSError if it cannot listen."""
     return asyncio.run(_serve_first(make_server, host, port))
 
 
-async def _serve_first(make_server: Callable[[], LacunaServer], host: str, port: int) -> int:
+async def _serve_first(make_server: MakeServer, host: str, port: int) -> int:
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     taken = asyncio.Event()
 
@@ -170,7 +217,7 @@ async def _serve_first(make_server: Callable[[], LacunaServer], host: str, port:
             return
         taken.set()
         frames = SocketWriter(writer)
-        code = await serve(make_server(), reader, frames)
+        code = await serve(make_server, reader, frames)
         frames.close()
         ended.set_result(code)
 

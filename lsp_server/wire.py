@@ -129,6 +129,8 @@ class StrictProtocol(LanguageServerProtocol):
     def _params_of(self, message: dict[str, Any], fallback: type[Any]) -> Any:
         """The typed parameters of a message. Raises JsonRpcInvalidParams, without quoting them."""
         method = message["method"]
+        if method == types.INITIALIZE:
+            return message.get("params")  # as JSON: see `handshake`
         message.setdefault("params", None)
         try:
             typed = self._converter.structure(message, self.get_message_type(method) or fallback)

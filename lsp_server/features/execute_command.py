@@ -21,6 +21,7 @@ from pygls.exceptions import JsonRpcException
 from engine.protocol.errors import EngineError
 from lsp_server import __version__, acceptance
 from lsp_server.actions import APPLY
+from lsp_server.commands import COMMANDS, REWRITE, STATUS
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified, invalid_params
 from lsp_server.offered_edit import offered_edit
@@ -31,10 +32,6 @@ from lsp_server.redeeming import Redeemed, redeem
 from lsp_server.revision import revise
 from lsp_server.session import Session
 from lsp_server.tickets import parse_ticket
-
-REWRITE = "lacuna.rewrite"
-STATUS = "lacuna.status"
-COMMANDS = (REWRITE, APPLY, STATUS, acceptance.COMMAND)
 
 # How long the engine's own report may take.
 REPORT_S = 2.0

@@ -1,60 +1,30 @@
-"""initialize, initialized, shutdown, exit: what the server can do is said here."""
+"""initialize, shutdown, exit. What `initialize` says and is told is in `handshake`."""
 
 from __future__ import annotations
 
-from lsprotocol import types
+from typing import Any
 
-from lsp_server import __version__, capabilities
+from lsp_server import handshake
+from lsp_server.errors import invalid_params
+from lsp_server.handshake import Handshake
 from lsp_server.session import Session
 from lsp_server.wire import StrictProtocol
 
-NAME = "lacuna"
+
+def initialize(session: Session, protocol: StrictProtocol, params: object) -> dict[str, Any]:
+    """`params` are the request's JSON. Raises JsonRpcInvalidParams."""
+    try:
+        understood = handshake.understand(params)
+    except ValueError as fault:
+        raise invalid_params(str(fault)) from fault
+    begin(session, protocol, understood)
+    return handshake.answer(understood)
 
 
-def initialize(
-    session: Session,
-    protocol: StrictProtocol,
-    action_kinds: tuple[str, ...],
-    commands: tuple[str, ...],
-    params: types.InitializeParams,
-) -> types.InitializeResult:
-    """Settle capabilities, encoding and first settings. Starts nothing: the editor may yet say no."""
-    session.begin(capabilities.resolve(params.capabilities), params.initialization_options, _folders(params))
-    protocol.open(params.process_id)
-    return types.InitializeResult(
-        capabilities=types.ServerCapabilities(
-            position_encoding=session.encoding.value,
-            text_document_sync=types.TextDocumentSyncOptions(
-                open_close=True, change=types.TextDocumentSyncKind.Incremental
-            ),
-            completion_provider=types.CompletionOptions(resolve_provider=True),
-            inline_completion_provider=types.InlineCompletionOptions(),
-            code_action_provider=types.CodeActionOptions(code_action_kinds=list(action_kinds), resolve_provider=True),
-            execute_command_provider=types.ExecuteCommandOptions(commands=list(commands), work_done_progress=True),
-            workspace=_workspace_options(),
-            # Every notebook of every kind, with all its cells: Markdown cells say what the code is about.
-            notebook_document_sync=types.NotebookDocumentSyncOptions(
-                notebook_selector=[types.NotebookDocumentFilterWithNotebook(notebook="*")]
-            ),
-        ),
-        server_info=types.ServerInfo(name=NAME, version=__version__),
-    )
-
-
-def _workspace_options() -> types.WorkspaceOptions:
-    """Folders that come and go, and new names of files and folders, are told."""
-    everything = types.FileOperationFilter(pattern=types.FileOperationPattern(glob="**/*"))
-    return types.WorkspaceOptions(
-        workspace_folders=types.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True),
-        file_operations=types.FileOperationOptions(did_rename=types.FileOperationRegistrationOptions([everything])),
-    )
-
-
-def _folders(params: types.InitializeParams) -> list[str]:
-    """The URIs of the workspace's folders; an editor that knows only one calls it the root."""
-    if params.workspace_folders:
-        return [folder.uri for folder in params.workspace_folders]
-    return [params.root_uri] if params.root_uri else []
+def begin(session: Session, protocol: StrictProtocol, understood: Handshake) -> None:
+    """Take what `initialize` said. Starts nothing: the editor may yet say no."""
+    session.begin(understood.capabilities, understood.options, understood.folders, understood.encoding)
+    protocol.open(understood.editor_pid)
 
 
 def shutdown(protocol: StrictProtocol, _params: None) -> None:

@@ -75,7 +75,7 @@ class LocalLink:
         self._handler.setLevel(logging.WARNING)
         for name in LOGGERS:
             logging.getLogger(name).addHandler(self._handler)
-        self._serving = asyncio.create_task(serve(server, self._to_server, self))
+        self._serving = asyncio.create_task(serve(lambda: server, self._to_server, self))
         self._serving.add_done_callback(lambda _task: self.received.feed_eof())
 
     def write(self, data: bytes) -> None:

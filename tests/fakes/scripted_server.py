@@ -59,7 +59,7 @@ def scripted_server(script: dict[str, Any]) -> LacunaServer:
 def main() -> int:
     """Serve over stdio and return the exit code."""
     set_up_logging("WARNING")
-    return serve_stdio(scripted_server(json.loads(sys.argv[1])))
+    return serve_stdio(lambda: scripted_server(json.loads(sys.argv[1])))
 
 
 if __name__ == "__main__":

@@ -125,10 +125,15 @@ def test_a_server_up_to_initialized_loads_nothing_heavy() -> None:
         "from lsp_server.engine_client import EngineProcess\n"
         # An engine that cannot start: what is looked at is this process.
         "engine = EngineProcess('none', command=['false'])\n"
-        "assert serve_stdio(create_server(engine)) == 0\n"
+        "assert serve_stdio(lambda: create_server(engine)) == 0\n"
     )
     stdin = b"".join(frame(message) for message in messages)
     assert modules_after(code, *HEAVY, stdin=stdin) == []
+
+
+def test_initialize_is_answered_before_the_protocol_s_types_are_imported() -> None:
+    code = "import lsp_server.__main__, lsp_server.reception"
+    assert modules_after(code, "lsprotocol", "pygls", "attrs", "cattrs", "engine", "tree_sitter", "msgpack") == []
 
 
 def test_the_protocol_loads_neither_side() -> None:
