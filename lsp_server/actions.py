@@ -18,6 +18,7 @@ FIX_KIND = "quickfix.lacuna"
 APPLY = "lacuna.apply"
 
 FILL, FILL_HOLES, COMMENT, FIX, OWN = "fill", "fill_holes", "comment", "fix", "own"
+DOCSTRING, COMPLETE_BODY = "docstring", "complete_body"
 
 _LONGEST_TITLE = 60
 _COMMENT_MARKS = " #/*-;%<>!"
@@ -42,7 +43,7 @@ FILL_SELECTION = Action(FILL, "Fill selection from surroundings")
 
 PREPARED = (
     Action(
-        "docstring",
+        DOCSTRING,
         "Add docstring",
         "Add a concise docstring to every function and class that has none. Change nothing else.",
     ),
@@ -62,7 +63,7 @@ PREPARED = (
         "Handle the errors that this code can run into. Keep what it does with valid input exactly as it is.",
     ),
     Action(
-        "complete_body",
+        COMPLETE_BODY,
         "Complete body",
         "Write the missing body of every function that is empty or only a stub. Change nothing else.",
     ),
@@ -96,7 +97,7 @@ def prepared_for(language: str, selected: str) -> list[Action]:
         return []
     unfit = {"type_hints"} if language not in _TYPED_AT_WILL else set()
     if not _UNFINISHED.search(selected):
-        unfit.add("complete_body")
+        unfit.add(COMPLETE_BODY)
     return [action for action in PREPARED if action.name not in unfit]
 
 

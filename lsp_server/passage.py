@@ -13,7 +13,8 @@ class Passage:
     """`[start, end)` of a document is to change; an empty `instruction` fills it from its surroundings.
 
     `text` is what stands there as the engine is to see it: without the comments that held the instruction. `hint` is
-    shown to the engine in front of it and no part of the result.
+    shown to the engine in front of it and no part of the result. With `only_prose` nothing but comments and docstrings
+    may be added, and nothing else be changed.
     """
 
     start: int
@@ -21,11 +22,12 @@ class Passage:
     text: str
     instruction: str = ""
     hint: str = ""
+    only_prose: bool = False
 
 
-def to_rewrite(text: str, start: int, end: int, instruction: str) -> Passage:
+def to_rewrite(text: str, start: int, end: int, instruction: str, *, only_prose: bool = False) -> Passage:
     """A selection of `text` that is to follow `instruction`."""
-    return Passage(start, end, text[start:end], instruction)
+    return Passage(start, end, text[start:end], instruction, only_prose=only_prose)
 
 
 def to_fill(text: str, start: int, end: int) -> Passage:

@@ -15,7 +15,7 @@ from lsp_server.commented_code import instructed
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified
 from lsp_server.hole_filling import fill_holes
-from lsp_server.holes import Hole, find_holes
+from lsp_server.holes import Hole, find_holes, find_stubs
 from lsp_server.offered_edit import offered_edit
 from lsp_server.passage import Passage
 from lsp_server.progress import Token
@@ -53,14 +53,22 @@ def redeem(session: Session, ticket: Ticket, title: str, token: Token | None) ->
         raise content_modified()
     if not may_ask(session, snapshot):
         return None
-    if ticket.action == actions.FILL_HOLES:
-        found = find_holes(snapshot.document.text, snapshot.settings.hole_markers, ticket.start, ticket.end)
+    found = _holes(snapshot, ticket)
+    if found or ticket.action == actions.FILL_HOLES:
         holes = [Hole(hole.start - ticket.start, hole.end - ticket.start) for hole in found]
         errand = Errand(session, snapshot, ticket.start, ticket.end, title, token)
         return Redeemed(errand, lambda: fill_holes(errand, holes))
     chosen = _passage(snapshot, ticket)
     errand = Errand(session, snapshot, chosen.start, chosen.end, title, token)
     return Redeemed(errand, lambda: revise(errand, chosen))
+
+
+def _holes(snapshot: Snapshot, ticket: Ticket) -> list[Hole]:
+    """The holes to be filled. A stub is one: what belongs there is better told by both sides than by an instruction."""
+    text = snapshot.document.text
+    if ticket.action == actions.FILL_HOLES:
+        return find_holes(text, snapshot.settings.hole_markers, ticket.start, ticket.end)
+    return find_stubs(text, ticket.start, ticket.end) if ticket.action == actions.COMPLETE_BODY else []
 
 
 def _passage(snapshot: Snapshot, ticket: Ticket) -> Passage:
@@ -70,6 +78,7 @@ def _passage(snapshot: Snapshot, ticket: Ticket) -> Passage:
     found = None
     if ticket.action == actions.COMMENT:
         found = instructed(text, ticket.start, ticket.end, snapshot.document.language)
-    return (
-        found.passage if found is not None else passage.to_rewrite(text, ticket.start, ticket.end, ticket.instruction)
-    )
+    if found is not None:
+        return found.passage
+    only_prose = ticket.action == actions.DOCSTRING
+    return passage.to_rewrite(text, ticket.start, ticket.end, ticket.instruction, only_prose=only_prose)

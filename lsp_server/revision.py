@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from engine.protocol.messages import Fill, Rewrite
 from lsp_server import edits, ghost_text, rewrite_text, syntax
+from lsp_server.added_prose import with_added_prose
 from lsp_server.document import Document, for_model
 from lsp_server.errand import NO_CHANGE, Errand
 from lsp_server.errors import NoAnswer, Notice
@@ -57,6 +58,9 @@ async def revise(errand: Errand, passage: Passage) -> Revision:
     request = _request(errand, passage)
     raw = (await errand.ask(request)).text
     new = _cleaned(errand, passage, raw)
+    if new is not None and passage.only_prose:
+        gap = _gap(errand, passage)
+        new = with_added_prose(gap.before, for_model(passage.text), new, gap.after, gap.document.language)
     if new is None or new == for_model(passage.text):
         raise NoAnswer(NOTHING)
     new, is_sound = await repaired(errand, _splice(_gap(errand, passage), passage.text), new)

@@ -274,3 +274,31 @@ async def test_a_command_of_an_older_version_is_refused_and_one_that_was_damaged
                 await client.request("workspace/executeCommand", {"command": "lacuna.apply", "arguments": arguments})
             assert fault.value.code == code
         assert (await client.engine())["requests"] == []
+
+
+async def test_a_docstring_is_all_that_documenting_adds() -> None:
+    documented = 'def area(w, h):\n    """The area."""\n    return w + h'
+    async with lsp.session({"text": documented}, capabilities=CONFIRMING) as client:
+        client.open(CODE)
+        edit = await edit_of(client, "docstring", WHOLE)
+        assert apply(CODE, edit) == 'def area(w, h):\n    """The area."""\n    return w * h\n'
+
+
+async def test_a_body_to_complete_is_filled_from_both_sides() -> None:
+    code = "def area(w, h):\n    pass\n\n\nprint(area(2, 3))\n"
+    async with lsp.session({"text": "return w * h"}, capabilities=CONFIRMING) as client:
+        client.open(code)
+        edit = await edit_of(client, "complete_body", lsp.area((0, 0), (2, 0)))
+        assert apply(code, edit) == code.replace("pass", "return w * h")
+        (request,) = (await client.engine())["requests"]
+        assert request["type"] == "Fill"
+        assert (request["prefix"][-4:], request["suffix"][:4]) == ("    ", "\n\n\np")
+
+
+async def test_a_body_that_is_no_stub_is_completed_by_instruction() -> None:
+    code = "function area(w, h) {}\n"
+    async with lsp.session({"text": "function area(w, h) { return w * h; }"}) as client:
+        client.open(code, language="typescript")
+        await edit_of(client, "complete_body", lsp.area((0, 0), (0, 22)))
+        (request,) = (await client.engine())["requests"]
+        assert request["type"] == "Rewrite"
