@@ -174,8 +174,8 @@ class EngineCore:
 
     def _draft(self, job: str, canvas: Canvas, step: int, steps: int) -> Draft:
         tokenizer = self._model.tokenizer
-        settled = tokenizer.decode_bytes(canvas.settled)
-        text = decode_prefix(settled + tokenizer.decode_bytes(canvas.draft))
+        settled = tokenizer.decode_bytes(canvas.settled_ids)
+        text = decode_prefix(settled + tokenizer.decode_bytes(canvas.ids[canvas.free].tolist()))
         return Draft(job, text, min(len(decode_prefix(settled)), len(text)), step, steps)
 
     def _expired(self, prompt: Prompt, timing: _Timing) -> bool:

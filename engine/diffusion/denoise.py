@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from engine.canvas import Canvas
+from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import MaskConfidence
 from engine.diffusion.config import SamplingConfig
@@ -56,9 +56,9 @@ class Denoised:
 
 @dataclass(slots=True)
 class _Progress:
-    """The loop's state: the canvas, what the last pass left over, the number of passes."""
+    """The loop's state: what is settled from the left, what the last pass left over, the number of passes."""
 
-    canvas: Canvas = field(default_factory=Canvas)
+    settled: tuple[int, ...] = ()
     leftover: Leftover = field(default_factory=Leftover)
     passes: int = 0
 
@@ -77,10 +77,10 @@ def denoise(
     allowed = allowed_ids(model)
     text = _Text(model, limits)
     while True:
-        settled = progress.canvas.settled
+        settled = progress.settled
         draft = sources.draft(settled, progress.leftover, limits.max_tokens - len(settled) - 1)
         if progress.passes:
-            yield progress.canvas.with_draft(ids_of(draft))
+            yield Canvas.of([(settled, SETTLED), (ids_of(draft), FREE)])
         layout = PassLayout(settled[-1] if settled else gap.pending, ids_of(draft), _blocks(draft, config, confidence))
         base = context.length
         logits = model.step(context, build_rows(layout, base, model.facts.mask_id, adapted=gap.adapted))
@@ -92,9 +92,9 @@ def denoise(
         fresh = (*layout.draft[: outcome.accepted], outcome.bonus)
         ended = next((i for i, token in enumerate(fresh) if token in special), None)
         fresh = fresh if ended is None else fresh[:ended]
-        progress.canvas = progress.canvas.accept(fresh)
+        progress.settled += fresh
         sources.settle(fresh)
-        stop = text.update(progress.canvas, ended is not None, expired)
+        stop = text.update(progress.settled, ended is not None, expired)
         if stop is not None:
             return _finish(text.text, stop, progress, sources, ended is not None)
 
@@ -109,10 +109,10 @@ class _Text:
         self._seen = 0
         self.text = ""
 
-    def update(self, canvas: Canvas, ended: bool, expired: Callable[[], bool]) -> Stop | None:
+    def update(self, settled: tuple[int, ...], ended: bool, expired: Callable[[], bool]) -> Stop | None:
         """Take in newly settled ids; the reason to stop, or None to go on."""
-        self._data += self._tokenizer.decode_bytes(canvas.settled[self._seen :])
-        self._seen = len(canvas.settled)
+        self._data += self._tokenizer.decode_bytes(settled[self._seen :])
+        self._seen = len(settled)
         self.text = decode_prefix(self._data)
         cut = cut_at_stop_text(self.text, self._limits.stop_text)
         if cut is not None:
@@ -124,7 +124,7 @@ class _Text:
             return "lines"
         if ended:
             return "end"
-        if len(canvas.settled) >= self._limits.max_tokens:
+        if len(settled) >= self._limits.max_tokens:
             return "budget"
         return "deadline" if expired() else None
 
@@ -148,7 +148,7 @@ def allowed_ids(model: Denoiser) -> int:
 
 def _finish(text: str, stop: Stop, progress: _Progress, sources: Competition, ended: bool) -> Denoised:
     counts = tuple((source, offered, kept) for source, (offered, kept) in sorted(sources.counts.items()))
-    settled = progress.canvas.settled
+    settled = progress.settled
     return Denoised(text, stop, progress.passes, len(settled) + ended, counts, settled)
 
 

@@ -54,7 +54,7 @@ def run(model: Denoiser, context: Context, prompt: Prompt, config: SamplingConfi
     ids: tuple[int, ...] = ()
     while True:
         try:
-            ids = next(passes).settled
+            ids = next(passes).settled_ids
         except StopIteration as finished:
             result: Denoised = finished.value
             break

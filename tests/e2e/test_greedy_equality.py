@@ -85,7 +85,7 @@ def _denoised(model: Denoiser, prompt: Prompt, config: SamplingConfig, *, adapte
     context, gap = _open(model, prompt, adapted=adapted)
     settled: tuple[int, ...] = ()
     for canvas in denoise(model, context, gap, Limits(TOKENS + 1), config, lambda: False):
-        settled = canvas.settled
+        settled = canvas.settled_ids
     model.release(context)
     return settled[:TOKENS]
 

@@ -92,9 +92,9 @@ def test_settled_tokens_never_change_between_canvases() -> None:
     gap = Gap(pending, adapted=True, warm=tuple(model.tokenizer.encode("y = 1")))
     seen: tuple[int, ...] = ()
     for canvas in denoise(model, context, gap, Limits(32), SamplingConfig(row_cost=0.0), lambda: False):
-        assert canvas.settled[: len(seen)] == seen
-        assert len(canvas.settled) > len(seen)
-        seen = canvas.settled
+        assert canvas.settled_ids[: len(seen)] == seen
+        assert len(canvas.settled_ids) > len(seen)
+        seen = canvas.settled_ids
 
 
 class Scripted:

@@ -1,0 +1,81 @@
+"""All numbers of parallel denoising, in one frozen record: `SamplingConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+Schedule = Literal["linear", "cosine", "adaptive"]
+SamplerName = Literal["entropy_bound", "confidence", "remask"]
+RemaskStrategy = Literal["none", "cap", "rescale", "confidence", "edit"]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingConfig:
+    """How a canvas is denoised.
+
+    steps: most denoising steps of a canvas; 0 means as many as its largest hole has places.
+    sampler: the rule that says which predictions are accepted in a step (see `samplers`).
+    schedule: how many places are due after a share of the steps: linearly, along a cosine, or as many as are sure.
+    temperature_start, temperature_end: of the first and the last step, in between linearly; 0 chooses the likeliest.
+    deterministic: the likeliest token instead of a sampled one.
+    top_p: nucleus sampling (Holtzman et al. 2020, arXiv 1904.09751); 1 is off.
+    guidance_scale: classifier-free guidance (Ho and Salimans 2022, arXiv 2207.12598); 0 is off.
+    entropy_bound: nats, of `entropy_bound` (Ben-Hamu et al. 2025, arXiv 2505.24857).
+    confidence_threshold, confidence_factor, top_n: of `confidence` (Fast-dLLM, Wu et al. 2025, arXiv 2505.22618);
+        factor 0 and top_n 0 are off.
+    remask, remask_strength: of `remask`: ReMDM's sigma (Wang et al. 2025, arXiv 2503.00307) or, for `edit`, the
+        probability another token must have to replace a settled one (LLaDA 2.1).
+    stable_steps, stop_entropy: the canvas is finished when the likeliest tokens have not changed for so many steps and
+        the mean entropy of the free places is below; stable_steps 0 is off.
+    self_conditioning: feed the last prediction back where the family was trained for it.
+    refresh_every: steps between exact recomputations of approximate caches; 1 is always exact.
+    """
+
+    steps: int = 0
+    sampler: SamplerName = "confidence"
+    schedule: Schedule = "adaptive"
+    temperature_start: float = 0.0
+    temperature_end: float = 0.0
+    deterministic: bool = True
+    top_p: float = 1.0
+    guidance_scale: float = 0.0
+    entropy_bound: float = 0.1
+    confidence_threshold: float = 0.9
+    confidence_factor: float = 0.0
+    top_n: int = 0
+    remask: RemaskStrategy = "none"
+    remask_strength: float = 0.0
+    stable_steps: int = 0
+    stop_entropy: float = 0.005
+    self_conditioning: bool = True
+    refresh_every: int = 1
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("sampler", SamplerName), ("schedule", Schedule), ("remask", RemaskStrategy)):
+            if getattr(self, name) not in get_args(kinds):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(kinds))}, got {getattr(self, name)!r}")
+        for name in ("steps", "top_n", "stable_steps"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.refresh_every < 1:
+            raise ValueError(f"refresh_every must be positive, got {self.refresh_every}")
+        for name in ("temperature_start", "temperature_end", "guidance_scale", "entropy_bound", "stop_entropy"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
+        for name in ("confidence_threshold", "remask_strength"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
+        if not self.confidence_factor >= 0:
+            raise ValueError(f"confidence_factor must not be negative, got {self.confidence_factor}")
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> SamplingConfig:
+        """Read a configuration. Raises ValueError for an unknown key: a typo must not silently be a default."""
+        unknown = sorted(set(values) - {field.name for field in fields(cls)})
+        if unknown:
+            raise ValueError(f"unknown sampling setting {', '.join(unknown)}")
+        return cls(**values)
