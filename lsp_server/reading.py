@@ -22,7 +22,7 @@ TEXTS = (
 
 def text_preserving_converter() -> Any:
     """pygls's converter, which raises TypeError (inside cattrs's own errors) for a `text` that is no string."""
-    converter = default_converter()
+    converter = default_converter()  # type: ignore[no-untyped-call]
     for kind in TEXTS:
         converter.register_structure_hook(kind, _checking_text(converter.get_structure_hook(kind)))
     return converter
@@ -40,14 +40,14 @@ def _checking_text(structure: Any) -> Any:
 def read_range(raw: object) -> types.Range:
     """An LSP range in parameters that have no type of their own. Raises ValueError."""
     if not isinstance(raw, dict):
-        raise ValueError("a range must be an object")  # noqa: TRY004 (what is wrong is the message)
+        raise ValueError("a range must be an object")
     return types.Range(_position(raw.get("start")), _position(raw.get("end")))
 
 
 def _position(raw: object) -> types.Position:
     """Lua has one kind of number, so Neovim may send 3.0 for 3."""
     if not isinstance(raw, dict):
-        raise ValueError("a position must be an object")  # noqa: TRY004
+        raise ValueError("a position must be an object")
     return types.Position(_count(raw.get("line")), _count(raw.get("character")))
 
 

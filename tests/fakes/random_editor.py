@@ -15,7 +15,7 @@ from typing import Any
 from tests.fakes import soak_replies as replies
 from tests.fakes.lsp_actions import CONFIRMING
 from tests.fakes.lsp_client import LspClient, ResponseFault
-from tests.fakes.soak_documents import Desk, OpenText
+from tests.fakes.soak_documents import About, Desk, OpenText
 from tests.fakes.soak_replies import place_of
 from tests.fakes.soak_requests import Asker
 from tests.fakes.soak_settings import Choices
@@ -100,12 +100,24 @@ class RandomEditor:
         names = list(self._weights)
         weights = [weight for weight, _ in self._weights.values()]
         while count > 0:
-            for name in self.chance.choices(names, weights, k=min(count, self.chance.choice((1, 3, 8, 20)))):
+            for name in self.chance.choices(names, weights, k=min(count, self.chance.choice((1, 1, 3, 8, 20)))):
                 self._weights[name][1]()
                 self.done[name] += 1
                 count -= 1
-            await self.asker.settle(self.chance.choice((0, 5, MOST_AT_ONCE)))
+            await self.asker.settle(self.chance.choice((0, 0, 5, MOST_AT_ONCE)))
+            if self.chance.random() < 0.2:
+                count -= await self._edit_patiently()
             self.hear()
+
+    async def _edit_patiently(self) -> int:
+        """Ask for an edit, wait for it, and apply it, as a person does who types nothing meanwhile."""
+        ways = (("actions", "resolve action"), ("rewrite",), ("fill holes",))
+        steps = (*self.chance.choice(ways), "apply")
+        for name in steps:
+            self._weights[name][1]()
+            self.done[name] += 1
+            await self.asker.settle()
+        return len(steps)
 
     # What a person does with what was offered
 
@@ -113,10 +125,8 @@ class RandomEditor:
         """A suggestion that is still shown: its document has not moved since."""
         while self.asker.items:
             asked, item = self.asker.items.pop()
-            assert asked.about is not None
-            document = self.desk.open.get(asked.about.document.uri)
-            if document is asked.about.document and document.version == asked.about.version:
-                return document, asked.about.place, item
+            if asked.about is not None and self.desk.is_current(asked.about):
+                return asked.about.document, asked.about.place, item
         return None
 
     def type_through(self) -> None:
@@ -181,7 +191,7 @@ class RandomEditor:
             return {"applied": False, "failureReason": "the person said no"}
         document = self.desk.open.get(uri)
         if document is not None:
-            about = replies.About(document, min(document.shape))
+            about = About(document, min(document.shape))
             self.faults.extend(f"apply: {fault}" for fault in replies.edit_faults(params["edit"], about))
         return {"applied": self._apply(document, params["edit"])}
 

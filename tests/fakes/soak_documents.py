@@ -57,6 +57,16 @@ def _place_of(position: Any) -> Place:
     return position["line"], position["character"]
 
 
+@dataclass(frozen=True)
+class About:
+    """What a question was about: the document as it was then, and the place or the menu entry selected in it."""
+
+    document: OpenText
+    version: int
+    place: Place = (0, 0)
+    chosen: Any = None
+
+
 class Desk:
     """Everything open, and the messages that open, change and close it."""
 
@@ -74,6 +84,12 @@ class Desk:
         """One of the documents."""
         return self._chance.choice(list(self.open.values())) if self.open else None
 
+    def is_current(self, about: About | None) -> bool:
+        """Whether the document has not moved since a question about it."""
+        if about is None or self.open.get(about.document.uri) is not about.document:
+            return False
+        return about.document.version == about.version
+
     # Files
 
     def new_uri(self, language: str) -> str:
@@ -87,7 +103,7 @@ class Desk:
         if self._chance.random() < 0.15:
             return f"untitled:Untitled-{self._made}"
         folder = self._chance.choice((*FOLDERS, "file:///elsewhere"))
-        name = self._chance.choice(("part", "dir/part", "gr%C3%B6%C3%9Fe", ".env", "id_rsa"))
+        name = self._chance.choice(("part", "part", "dir/part", "gr%C3%B6%C3%9Fe", "part", "a b", ".env.", "id_rsa"))
         return f"{folder}/{name}{self._made}.{ending}"
 
     def open_one(self) -> None:

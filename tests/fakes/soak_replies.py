@@ -6,22 +6,11 @@ Each function gives the faults of one answer, none when it is as it should be.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tests.fakes.soak_documents import OpenText
+from tests.fakes.soak_documents import About, OpenText
 from tests.fakes.soak_texts import Place
-
-
-@dataclass(frozen=True)
-class About:
-    """What a question was about: the document as it was then, and the place or the menu entry selected in it."""
-
-    document: OpenText
-    version: int
-    place: Place = (0, 0)
-    chosen: Any = None
 
 
 def place_of(position: Any) -> Place:
@@ -106,7 +95,9 @@ def draft_faults(draft: Any, document: OpenText | None) -> Iterator[str]:
 
 
 def _spans_faults(spans: list[Any], version: int, about: About) -> Iterator[str]:
-    yield from (f"range {span} is not in version {version}" for span in spans if not about.document.holds(span, version))
+    yield from (
+        f"range {span} is not in version {version}" for span in spans if not about.document.holds(span, version)
+    )
     for left, right in pairwise(spans):
         if place_of(left["end"]) > place_of(right["start"]):
             yield f"{left} and {right} overlap"

@@ -18,8 +18,7 @@ from tests.fakes import soak_replies as replies
 from tests.fakes.editor_model import EditorModel
 from tests.fakes.lsp_client import LspClient, ResponseFault
 from tests.fakes.lsp_messages import area, place
-from tests.fakes.soak_documents import Desk, OpenText
-from tests.fakes.soak_replies import About
+from tests.fakes.soak_documents import About, Desk, OpenText
 from tests.fakes.soak_texts import INSTRUCTIONS, a_place, a_span
 
 CANCELLED, CONTENT_MODIFIED = -32800, -32801
@@ -151,7 +150,10 @@ class Asker:
         if beside_menu:
             line, end = document.model.position_at(document.model.offset_at(*where))
             span = area((line, self._chance.randint(0, end)), (line, end))
-            chosen = context["selectedCompletionInfo"] = {"range": span, "text": self._chance.choice(("value", "x", ""))}
+            chosen = context["selectedCompletionInfo"] = {
+                "range": span,
+                "text": self._chance.choice(("value", "x", "")),
+            }
         pulled = document.model.position_at(document.model.offset_at(*where))
         about = About(document, document.version, pulled, chosen)
         params = place(document.uri, *where) | {"context": context}
@@ -191,11 +193,11 @@ class Asker:
         self.ask(Asked("actions", self.call("textDocument/codeAction", params), about, replies.actions_faults))
 
     def resolve_action(self) -> None:
-        """The edit of an action that came before, mostly of the newest ones."""
+        """The edit of an action that came before; one whose document has not moved since, if there is any."""
         if not self.actions:
             return
-        asked, action = self.actions.pop() if self._chance.random() < 0.7 else self._chance.choice(self.actions)
-        assert asked.about is not None
+        fresh = [each for each in self.actions if self._desk.is_current(each[0].about)]
+        asked, action = self._chance.choice(fresh or list(self.actions))
         codes = frozenset({CONTENT_MODIFIED})
         if self._chance.random() < 0.4:
             argument = {"title": action["title"], "ticket": action["data"]}
@@ -210,7 +212,8 @@ class Asker:
         if (document := self._desk.any()) is None:
             return
         start, end = a_span(self._chance, document.model)
-        argument = {"uri": document.uri, "range": area(start, end), "instruction": self._chance.choice(INSTRUCTIONS)}
+        instruction = self._chance.choice(INSTRUCTIONS)
+        argument: dict[str, Any] = {"uri": document.uri, "range": area(start, end), "instruction": instruction}
         if self._chance.random() < 0.3:
             argument["version"] = document.version + self._chance.choice((0, 0, -1, 7))
         is_empty = document.model.offset_at(*start) == document.model.offset_at(*end)
@@ -266,7 +269,10 @@ class Asker:
             self._refused("unknown", self.call("made/up", {"jsonrpc": "2.0"}), METHOD_NOT_FOUND)
             return
         self.client.notify(self._chance.choice(("made/up", "$/up", "workspace/didCreateFiles")), {"a": [None]})
-        params = {"command": self._chance.choice(("lacuna.rewrite", "lacuna.apply", "made.up")), "arguments": [{"x": 1}]}
+        params = {
+            "command": self._chance.choice(("lacuna.rewrite", "lacuna.apply", "made.up")),
+            "arguments": [{"x": 1}],
+        }
         self._refused("unknown", self.call("workspace/executeCommand", params), INVALID_PARAMS)
 
     def _refused(self, kind: str, message: dict[str, Any], code: int) -> None:

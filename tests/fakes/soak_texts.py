@@ -26,7 +26,19 @@ LANGUAGES = {
 PIECES = (
     *("a", "x", "(", ")", '"', "'", "    ", "\t", "}", "#", "value", "return ", "a.b(c)", "def f(x):\n    "),
     *("\n", "\r\n", "\r", "\n\n", "\nx = 1\n    y = 2\n", "🙂", "é", "漢字", "👨‍👩‍👧", "\u2028", "\x0c", "\x85"),
-    *("<fill>", "    ...\n", "pass  # fill", "# lacuna: add type hints\n", '"""', "`", "```\n", "//", "/*", "\ud83d", "\ude42"),
+    *(
+        "<fill>",
+        "    ...\n",
+        "pass  # fill",
+        "# lacuna: add type hints\n",
+        '"""',
+        "`",
+        "```\n",
+        "//",
+        "/*",
+        "\ud83d",
+        "\ude42",
+    ),
 )
 FOLDERS = ("file:///soak/app", "file:///soak/lib", "file:///soak/l%C3%A4uft%20so")
 INSTRUCTIONS = ("tidy", "Add type hints.", "Übersetze die Namen 🙂", "make it\nlonger")

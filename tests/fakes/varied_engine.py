@@ -39,20 +39,17 @@ SHORT_MS = 300
 
 
 class VariedEngine(FakeEngine):
-    """Ready at once; `seed` chooses what it says. `kept` is where a leak is made on purpose, None for none."""
+    """Ready at once; `seed` chooses what it says."""
 
-    def __init__(self, seed: int, kept: list[object] | None = None) -> None:
+    def __init__(self, seed: int) -> None:
         super().__init__()
         self._seed = seed
-        self._kept = kept
         self._jobs = 0
 
     async def submit(
         self, request: Fill | Rewrite, on_draft: Callable[[Draft], None] | None = None, *, wait: bool = False
     ) -> Done:
         self._jobs += 1
-        if self._kept is not None:
-            self._kept.append([request.id])
         chance = random.Random(self._seed ^ zlib.crc32(_shown(request).encode("utf-8", "surrogatepass")))
         if on_draft is not None and request.wants_drafts:
             for step in (1, 2):
