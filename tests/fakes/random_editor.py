@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tests.fakes import soak_replies as replies
@@ -18,10 +19,9 @@ from tests.fakes.lsp_client import LspClient, ResponseFault
 from tests.fakes.soak_documents import About, Desk, OpenText
 from tests.fakes.soak_replies import place_of
 from tests.fakes.soak_requests import Asker
-from tests.fakes.soak_settings import Choices
+from tests.fakes.soak_settings import QUICK, STEADY, Choices
 
 ENCODINGS = ("utf-16", "utf-16", "utf-8", "utf-32")
-MOST_AT_ONCE = 40
 ERROR_LEVEL = 1
 
 
@@ -38,6 +38,18 @@ def capabilities_for(chance: random.Random, encoding: str) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How many questions may stay open after a burst, one choice at a time, and how often an edit is waited for."""
+
+    open_after_burst: tuple[int, ...]
+    patient_share: float
+
+
+# A real engine takes a second for an answer, and most of what an editor does goes on meanwhile.
+EAGER, BUSY = Pace((0, 0, 5, 40), 0.2), Pace((3, 10, 40, 40), 0.1)
+
+
 class RandomEditor:
     """The operations and how often each comes; `done` counts them."""
 
@@ -48,11 +60,12 @@ class RandomEditor:
         self.client = client
         self.desk = Desk(client, self.chance, self.encoding)
         self.asker = Asker(client, self.desk, self.chance, patience_s)
-        self.choices = Choices(client, self.chance)
+        self.choices = Choices(client, self.chance, QUICK if scripted else STEADY)
         self.faults: list[str] = self.asker.faults
         self.done: Counter[str] = Counter()
         self.shown: Counter[str] = Counter()
         self._scripted = scripted
+        self._pace = EAGER if scripted else BUSY
         # What was reported on each token of progress last.
         self._progress: dict[Any, str] = {}
         client.answers = {
@@ -104,8 +117,8 @@ class RandomEditor:
                 self._weights[name][1]()
                 self.done[name] += 1
                 count -= 1
-            await self.asker.settle(self.chance.choice((0, 0, 5, MOST_AT_ONCE)))
-            if self.chance.random() < 0.2:
+            await self.asker.settle(self.chance.choice(self._pace.open_after_burst))
+            if self.chance.random() < self._pace.patient_share:
                 count -= await self._edit_patiently()
             self.hear()
 

@@ -1,6 +1,6 @@
 """Settings an editor pushes, or gives when it is asked, in a long run: some right, some wrong, some no settings at all.
 
-What is right keeps the run quick: pauses and deadlines are short.
+Below them lie those that keep a run going: `QUICK` with a scripted engine, `STEADY` with a real one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ QUICK: dict[str, Any] = {
     "inlineCompletion": {"debounceMs": 5, "deadlineMs": 250},
     "completion": {"deadlineMs": 250},
     "rewrite": {"deadlineMs": 4000},
+}
+STEADY: dict[str, Any] = {
+    "inlineCompletion": {"deadlineMs": 3000},
+    "rewrite": {"deadlineMs": 10_000, "maxTokens": 96},
 }
 RIGHT: tuple[dict[str, Any], ...] = (
     {},
@@ -42,24 +46,21 @@ WRONG: tuple[Any, ...] = (
 )
 
 
-def _laid_over(above: Any) -> Any:
-    """`above` with what keeps the run quick below it."""
-    if not isinstance(above, dict):
-        return above
-    sections = {name: QUICK.get(name, {}) | above[name] for name in above if isinstance(above[name], dict)}
-    return QUICK | above | sections
-
-
 class Choices:
     """The editor's settings: what it pushes, and what it answers when the server asks for them."""
 
-    def __init__(self, client: LspClient, chance: random.Random) -> None:
+    def __init__(self, client: LspClient, chance: random.Random, base: dict[str, Any]) -> None:
+        self.base = base
         self._client = client
         self._chance = chance
         self._folders = list(FOLDERS[:1])
 
     def _one(self) -> Any:
-        return _laid_over(self._chance.choice(RIGHT if self._chance.random() < 0.75 else WRONG))
+        above: Any = self._chance.choice(RIGHT if self._chance.random() < 0.75 else WRONG)
+        if not isinstance(above, dict):
+            return above
+        sections = {name: self.base.get(name, {}) | above[name] for name in above if isinstance(above[name], dict)}
+        return self.base | above | sections
 
     def push(self) -> None:
         """Alone, inside an object of all sections, or only a hint that something changed."""
@@ -72,7 +73,7 @@ class Choices:
 
     def calm(self) -> None:
         """Back to settings under which everything works."""
-        self._client.notify("workspace/didChangeConfiguration", {"settings": {"lacuna": QUICK | {"enable": True}}})
+        self._client.notify("workspace/didChangeConfiguration", {"settings": {"lacuna": self.base | {"enable": True}}})
 
     def give(self, params: Any) -> Any:
         """The answer to `workspace/configuration`."""
