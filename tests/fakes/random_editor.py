@@ -29,9 +29,12 @@ def capabilities_for(chance: random.Random, encoding: str) -> dict[str, Any]:
     """What the editor says it can do: everything, or everything but what it is free to lack."""
     document = CONFIRMING["textDocument"]
     item = document["completion"]["completionItem"] | {"insertReplaceSupport": chance.random() < 0.5}
+    completion: dict[str, Any] = {"completionItem": item}
+    if chance.random() < 0.3:
+        completion["completionList"] = {"itemDefaults": ["editRange", "insertTextFormat", "insertTextMode", "data"]}
     return CONFIRMING | {
         "general": {"positionEncodings": [encoding]},
-        "textDocument": document | {"completion": {"completionItem": item}},
+        "textDocument": document | {"completion": completion},
         "workspace": CONFIRMING["workspace"]
         | {"configuration": chance.random() < 0.7, "workspaceFolders": True, "applyEdit": True},
         "experimental": {"lacuna": {"drafts": chance.random() < 0.3}},
@@ -121,6 +124,13 @@ class RandomEditor:
             if self.chance.random() < self._pace.patient_share:
                 count -= await self._edit_patiently()
             self.hear()
+
+    def rush(self, count: int) -> None:
+        """Operations without a look at any answer, of questions that the end of the session may cancel."""
+        for _ in range(count):
+            for ask in (self.asker.inline, self.asker.menu, self.asker.rewrite, self.desk.edit_any):
+                ask()
+        self.asker.expect_the_end()
 
     async def _edit_patiently(self) -> int:
         """Ask for an edit, wait for it, and apply it, as a person does who types nothing meanwhile."""

@@ -19,6 +19,7 @@ from tests.fakes.soak_texts import FOLDERS
 
 SERVER = "tests.fakes.soak_server"
 CHECKPOINTS = 4
+LAST_RUSH = 10
 # What may be added for each operation with everything closed. Bounded caches fill for a long time, a few tenths of an
 # object for each operation; whatever is kept of each is one at the least.
 MOST_OBJECTS, MOST_BLOCKS = 0.4, 2.0
@@ -112,8 +113,10 @@ class Soak:
         self.faults.extend(growth(self.checkpoints[len(self.checkpoints) // 2 - 1], self.checkpoints[-1]))
 
     async def end(self) -> None:
-        """Leave in order; whatever the client or the log complains of is a fault."""
+        """Leave with questions on their way; whatever the client or the log complains of is a fault."""
+        self.editor.rush(LAST_RUSH)
         code = await self.client.leave()
+        await self.editor.asker.settle()
         self.editor.hear()
         if code:
             self.faults.append(f"the server ended with {code}")

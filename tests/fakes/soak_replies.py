@@ -40,7 +40,8 @@ def menu_faults(result: Any, about: About) -> Iterator[str]:
     if result["isIncomplete"] is not True or len(result["items"]) > 1:
         yield f"a menu of {len(result['items'])}, incomplete: {result['isIncomplete']}"
     for item in result["items"]:
-        edit = item["textEdit"]
+        edit = item["textEdit"] if "textEdit" in item else {"range": result["itemDefaults"]["editRange"]}
+        edit = edit["range"] if "insert" in edit.get("range", ()) else edit
         spans = [edit[name] for name in ("range", "insert", "replace") if name in edit]
         for span in spans:
             if not about.document.holds(span, about.version):

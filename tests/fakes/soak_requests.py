@@ -24,6 +24,9 @@ from tests.fakes.soak_texts import INSTRUCTIONS, a_place, a_span
 CANCELLED, CONTENT_MODIFIED = -32800, -32801
 INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32600, -32601, -32602
 
+# What may become of an action's ticket on its way.
+DAMAGE: tuple[dict[str, Any], ...] = ({"end": 10**9}, {"start": -1}, {"version": None}, {"action": "made up"}, {"x": 1})
+
 Judge = Callable[[Any, About], Iterator[str]]
 
 
@@ -109,6 +112,11 @@ class Asker:
     def count(self) -> int:
         """Questions without an answer yet."""
         return len(self._running)
+
+    def expect_the_end(self) -> None:
+        """Whatever is on its way may be answered as cancelled from here on."""
+        for asked, _ in self._running.values():
+            asked.may_be_cancelled = True
 
     async def settle(self, most: int = 0) -> None:
         """Wait until at most `most` questions are open, then take in what came, in the order asked."""
@@ -204,6 +212,11 @@ class Asker:
             params = {"command": "lacuna.apply", "arguments": [argument]}
             self.ask(Asked("apply", self.call("workspace/executeCommand", params), None, codes=codes))
             return
+        if self._chance.random() < 0.1:
+            damage = self._chance.choice(
+                ({"end": 10**9}, {"start": -1}, {"version": None}, {"action": "made up"}, {"x": 1})
+            )
+            action = action | {"data": action["data"] | damage}
         message = self.call("codeAction/resolve", action)
         self.ask(Asked("resolve action", message, asked.about, replies.resolved_faults, codes))
 
