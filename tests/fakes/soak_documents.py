@@ -76,7 +76,8 @@ class Desk:
         self.open: dict[str, OpenText] = {}
         # Closed not long ago: what is asked of these must come to nothing.
         self.closed: list[str] = ["file:///soak/never.py"]
-        self.cells: list[str] = []
+        # The notebook's cells in their order; it may have none. None: it is not open.
+        self.cells: list[str] | None = None
         self._chance = chance
         self._made = 0
 
@@ -137,8 +138,8 @@ class Desk:
 
     def close_all(self) -> None:
         """Everything goes."""
-        if self.cells:
-            self.close_book()
+        if self.cells is not None:
+            self.close_book(self.cells)
         for document in list(self.open.values()):
             self.close(document)
 
@@ -215,14 +216,15 @@ class Desk:
 
     def change_book(self) -> None:
         """A notebook is opened, gets, loses or moves a cell, or is closed."""
-        if not self.cells:
+        cells = self.cells
+        if cells is None:
             self._open_book()
         elif self._chance.random() < 0.2:
-            self.close_book()
-        elif self._chance.random() < 0.6:
-            self._splice([self._new_cell()], self._chance.randint(0, len(self.cells)), 0)
+            self.close_book(cells)
+        elif not cells or self._chance.random() < 0.6:
+            self._splice(cells, [self._new_cell()], self._chance.randint(0, len(cells)), 0)
         else:
-            self._splice([], self._chance.randrange(len(self.cells)), 1)
+            self._splice(cells, [], self._chance.randrange(len(cells)), 1)
 
     def _new_cell(self) -> OpenText:
         self._made += 1
@@ -242,23 +244,23 @@ class Desk:
         told = {"notebookDocument": book, "cellTextDocuments": [cell.item for cell in cells]}
         self.client.notify("notebookDocument/didOpen", told)
 
-    def _splice(self, new: list[OpenText], start: int, removed: int) -> None:
-        gone = self.cells[start : start + removed]
+    def _splice(self, cells: list[str], new: list[OpenText], start: int, removed: int) -> None:
+        gone = cells[start : start + removed]
         array = {"start": start, "deleteCount": removed, "cells": [*map(self._listed, new)]}
         structure = {"array": array, "didOpen": [cell.item for cell in new], "didClose": [{"uri": uri} for uri in gone]}
         self.open |= {cell.uri: cell for cell in new}
-        self.cells[start : start + removed] = [cell.uri for cell in new]
+        cells[start : start + removed] = [cell.uri for cell in new]
         self._tell_book({"structure": structure})
         for uri in gone:
             self.gone(uri)
 
-    def close_book(self) -> None:
+    def close_book(self, cells: list[str]) -> None:
         """The notebook goes with all its cells."""
-        closed = {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": [{"uri": uri} for uri in self.cells]}
+        closed = {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": [{"uri": uri} for uri in cells]}
         self.client.notify("notebookDocument/didClose", closed)
-        for uri in self.cells:
+        for uri in cells:
             self.gone(uri)
-        self.cells = []
+        self.cells = None
 
     def _tell_book(self, cells: dict[str, Any]) -> None:
         head = {"uri": BOOK, "version": 2}
