@@ -11,7 +11,6 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import default_converter
 
 from lsp_server import __version__
 from lsp_server.client import LspEditor
@@ -33,6 +32,7 @@ from lsp_server.features import (
     work_done_progress,
 )
 from lsp_server.handshake import NAME, Handshake
+from lsp_server.reading import text_preserving_converter
 from lsp_server.session import Session
 from lsp_server.wire import StrictProtocol
 
@@ -47,7 +47,7 @@ class LacunaServer(LanguageServer):
             NAME,
             __version__,
             protocol_cls=StrictProtocol,
-            converter_factory=default_converter,
+            converter_factory=text_preserving_converter,
         )
         self.engine = engine
         self.session = Session(engine, LspEditor(self), clock)

@@ -149,5 +149,5 @@ def _menu(entry: _Entry | None) -> types.CompletionList:
 def word_start(document: Document, offset: int) -> int:
     """Where the word that ends at `offset` begins: letters of any script, digits and underscores."""
     before = document.slice(max(0, offset - LONGEST_WORD), offset)
-    word = re.search(r"\w*$", before)
+    word = re.search(r"\w*\Z", before)
     return offset - len(word.group() if word else "")

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from lsprotocol import converters, types
+from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from engine.protocol.errors import EngineError
@@ -28,6 +28,7 @@ from lsp_server.offered_edit import offered_edit
 from lsp_server.passage import Passage, to_rewrite
 from lsp_server.progress import Token
 from lsp_server.ranges import span_of
+from lsp_server.reading import read_range
 from lsp_server.redeeming import Redeemed, redeem
 from lsp_server.revision import revise
 from lsp_server.session import Session
@@ -110,8 +111,8 @@ def _rewrite_arguments(argument: object) -> tuple[str, types.Range, str, int | N
     if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
         raise invalid_params("version must be a whole number")
     try:
-        area = converters.get_converter().structure(argument.get("range"), types.Range)
-    except Exception:  # noqa: BLE001 (cattrs raises whatever a constructor raises)
+        area = read_range(argument.get("range"))
+    except (ValueError, OverflowError):
         raise invalid_params("range must be an LSP range") from None
     return uri, area, instruction.strip(), version
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable
 from itertools import pairwise
 from typing import Any
 
-from lsprotocol import converters, types
+from lsprotocol import types
 
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified, invalid_params
@@ -20,6 +20,7 @@ from lsp_server.hole_filling import fill_holes
 from lsp_server.holes import Hole, find_holes
 from lsp_server.progress import Token
 from lsp_server.ranges import range_of, span_of
+from lsp_server.reading import read_range
 from lsp_server.session import Session
 
 METHOD = "lacuna/fillHoles"
@@ -73,8 +74,8 @@ def _arguments(params: object) -> tuple[str, int | None, list[types.Range], Toke
     if not isinstance(ranges, list) or not 0 < len(ranges) <= MOST_HOLES:
         raise invalid_params(f"ranges must be a list of 1 to {MOST_HOLES} LSP ranges")
     try:
-        areas = converters.get_converter().structure(ranges, list[types.Range])
-    except Exception:  # noqa: BLE001 (cattrs raises whatever a constructor raises)
+        areas = [read_range(area) for area in ranges]
+    except (ValueError, OverflowError):
         raise invalid_params("ranges must be LSP ranges") from None
     return head["uri"], version, areas, token
 

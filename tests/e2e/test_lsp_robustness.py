@@ -108,10 +108,11 @@ async def test_responses_nobody_asked_for_are_ignored() -> None:
         assert await client.inline(0, 0) is None
 
 
-async def test_a_change_that_cannot_be_read_leaves_no_wrong_text_behind() -> None:
+@pytest.mark.parametrize("change", [{"range": 1}, {"text": None}, {"text": 7}, {"text": ["x"]}, None])
+async def test_a_change_that_cannot_be_read_leaves_no_wrong_text_behind(change: Any) -> None:
     async with lsp.session({"text": "a"}) as client:
         client.open("total = ")
-        broken = {"textDocument": {"uri": "file:///w/a.py", "version": 2}, "contentChanges": [{"range": 1}]}
+        broken = {"textDocument": {"uri": "file:///w/a.py", "version": 2}, "contentChanges": [change]}
         client.notify("textDocument/didChange", broken)
         assert await client.inline(0, 8) is None
         client.open("total = ", version=3)

@@ -94,9 +94,9 @@ class LspClient:
         self._pending[message_id] = asyncio.get_running_loop().create_future()
         return {"jsonrpc": "2.0", "id": message_id, "method": method, "params": params}
 
-    async def answer(self, message: dict[str, Any]) -> Any:
+    async def answer(self, message: dict[str, Any], patience_s: float = PATIENCE_S) -> Any:
         """The result of a request made by `call`. Raises ResponseFault."""
-        return await asyncio.wait_for(asyncio.shield(self._pending[message["id"]]), PATIENCE_S)
+        return await asyncio.wait_for(asyncio.shield(self._pending[message["id"]]), patience_s)
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Ask and wait. Raises ResponseFault."""
@@ -222,9 +222,10 @@ class LspClient:
         assert not self.unclaimed, f"messages nobody claimed: {self.unclaimed}"
 
 
-async def _start_process(script: dict[str, Any]) -> Link:
+async def start_process(script: dict[str, Any], module: str = "tests.fakes.scripted_server") -> ProcessLink:
+    """A server in a process of its own, that follows `script`."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.fakes.scripted_server", json.dumps(script)),
+        *(sys.executable, "-m", module, json.dumps(script)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -241,7 +242,7 @@ async def connection(*replies: dict[str, Any], process: bool = False, **script: 
     `process` gives the server a process of its own, for tests of its pipes, exit code and imports.
     """
     whole = {"replies": list(replies) or [{}]} | script
-    client = LspClient(await _start_process(whole) if process else LocalLink(scripted_server(whole)))
+    client = LspClient(await start_process(whole) if process else LocalLink(scripted_server(whole)))
     try:
         yield client
     finally:

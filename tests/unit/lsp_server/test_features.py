@@ -108,7 +108,16 @@ def test_drafts_are_thinned_to_twenty_a_second() -> None:
 
 @pytest.mark.parametrize(
     ("text", "offset", "start"),
-    [("", 0, 0), ("x = ", 4, 4), ("x = pr", 6, 4), ("naïve_x2", 8, 0), ("a.b", 3, 2), ("変数", 2, 0)],
+    [
+        ("", 0, 0),
+        ("x = ", 4, 4),
+        ("x = pr", 6, 4),
+        ("naïve_x2", 8, 0),
+        ("a.b", 3, 2),
+        ("変数", 2, 0),
+        ("word\n", 5, 5),
+        ("word\r\n", 6, 6),
+    ],
 )
 def test_a_word_begins_behind_what_is_no_letter(text: str, offset: int, start: int) -> None:
     assert word_start(Document.open(URI, 1, "python", text), offset) == start
