@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.protocol.errors import EngineError
 from lsp_server.__main__ import set_up_logging
+from lsp_server.clock import Clock
 from lsp_server.server import LacunaServer, create_server
 from lsp_server.transport import serve_stdio
 from tests.fakes.fake_engine import FakeEngine, Reply
@@ -32,10 +33,10 @@ def _reply(
     return Reply(error=fault, drafts=tuple(drafts), alternatives=tuple(alternatives), **fields)
 
 
-def scripted_server(script: dict[str, Any]) -> LacunaServer:
+def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> LacunaServer:
     """The real server around an engine that follows `script`, with the three methods for tests."""
     engine = engine_from(script)
-    server = create_server(engine)
+    server = create_server(engine, clock)
 
     @server.feature("test/engine")
     def report(params: Any) -> dict[str, Any]:

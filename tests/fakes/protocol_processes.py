@@ -1,0 +1,99 @@
+"""The steps of a protocol case that are about processes: the engine's, the server's, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import psutil
+
+from tests.fakes import lsp_client as lsp
+from tests.fakes import protocol_steps as steps
+from tests.fakes.lsp_link import ProcessLink
+from tests.fakes.protocol_stage import Stage
+from tests.fakes.raw_client import PATIENCE_S
+
+STATUS = {"command": "lacuna.status"}
+# A process that waits uses none; one that polls or spins uses more than this of a second, on any machine.
+IDLE_SHARE = 0.01
+
+
+class Playing(Protocol):
+    """What of a player these steps need."""
+
+    stage: Stage
+    client: lsp.LspClient
+    ended: bool
+    mark: int
+
+
+async def ready(player: Playing, step: steps.Ready) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while (await player.client.request("workspace/executeCommand", STATUS))["state"] != "ready":
+            await asyncio.sleep(0.01)
+    # On its way the engine tells of itself in the log.
+    player.client.claim_all("window/logMessage")
+
+
+async def idle(player: Playing, step: steps.Idle) -> None:
+    link = player.client.link
+    assert isinstance(link, ProcessLink)
+    await player.client.request("workspace/executeCommand", STATUS)
+    process = psutil.Process(link.process.pid)
+    before = process.cpu_times()
+    await asyncio.sleep(step.seconds)
+    after = process.cpu_times()
+    used = after.user + after.system - before.user - before.system
+    # The system counts in ticks of 10 ms, of which one may fall to a process that slept all but a moment.
+    assert used <= max(0.02, IDLE_SHARE * step.seconds), used
+
+
+async def end(player: Playing, step: steps.End) -> None:
+    client = player.client
+    player.ended = True
+    if step.how == "killed":
+        assert isinstance(client.link, ProcessLink)
+        client.link.process.kill()
+    elif step.how == "input":
+        client.link.end_input()
+    else:
+        client.notify("exit")
+    code = await client.wait()
+    assert step.code is None or code == step.code, code
+
+
+async def same_engine(player: Playing, step: steps.SameEngine) -> None:
+    statuses = [await client.request("workspace/executeCommand", STATUS) for client in player.stage.clients]
+    (process,) = player.stage.engines()
+    assert {status["facts"]["pid"] for status in statuses} == {process.pid}
+    assert {status["report"]["clients"] for status in statuses} == {len(statuses)}
+
+
+async def engine_gone(player: Playing, step: steps.EngineGone) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while player.stage.engines():
+            await asyncio.sleep(0.05)
+
+
+async def core(player: Playing, step: steps.Core) -> None:
+    core = player.stage.core
+    assert core is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while not core.order:
+            await asyncio.sleep(0.01)
+    first = core.order[0]
+    if step.mark:
+        player.mark = core.computed[first]
+    assert step.abandoned is None or len(core.abandoned) == step.abandoned, core.abandoned
+    assert step.more is None or core.computed[first] <= player.mark + step.more, core.computed
+
+
+PROCESS_STEPS: dict[type[Any], Callable[[Any, Any], Awaitable[None]]] = {
+    steps.Ready: ready,
+    steps.Idle: idle,
+    steps.End: end,
+    steps.SameEngine: same_engine,
+    steps.EngineGone: engine_gone,
+    steps.Core: core,
+}
