@@ -134,6 +134,7 @@ class Session:
         if document is not None:
             self.inflight.move(uri, Moved(document, changes, self.encoding))
             self.typing.changed(document)
+            self.typing.deletions.changed(document, changes, self.encoding)
             self._documents[uri] = apply_changes(document, version, changes, self.encoding)
             self.vicinity.touch(uri)
 
