@@ -265,9 +265,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """No document of these is left in the server, and no job."""
-
-    part: str
+    """No document is left in the server, no job, and of no kind of object more than at the last such step."""
 
 
 @dataclass(frozen=True, slots=True)
