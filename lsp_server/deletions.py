@@ -31,14 +31,15 @@ class Deletions:
         self._clock = clock
         self._lines: dict[str, deque[tuple[float, str]]] = {}
 
-    def changed(self, document: Document, changes: Sequence[Change], encoding: PositionEncoding) -> None:
-        """`document` moves on by `changes`, each seen by the next."""
-        if not any(map(_may_delete, changes)):
+    def changed(self, before: Document, after: Document, changes: Sequence[Change], encoding: PositionEncoding) -> None:
+        """A document moved from `before` to `after` by `changes`, each seen by the next."""
+        if all(change.start == change.end for change in changes):
             return
-        for change in changes:
-            before, document = document, apply_changes(document, document.version, [change], encoding)
-            if _may_delete(change):
-                self._keep(document.uri, _deleted(before.index, document.index, change, encoding))
+        for change in changes[:-1]:
+            between = apply_changes(before, after.version, [change], encoding)
+            self._keep(before.uri, _deleted(before.index, between.index, change, encoding))
+            before = between
+        self._keep(before.uri, _deleted(before.index, after.index, changes[-1], encoding))
 
     def _keep(self, uri: str, lines: Iterable[str]) -> None:
         now = self._clock.now()
@@ -58,22 +59,13 @@ class Deletions:
         self._lines.pop(uri, None)
 
 
-def _may_delete(change: Change) -> bool:
-    """Whether a change is long enough; most are a key's, and cost no more than this look."""
-    if change.start is None or change.end is None:
-        return False
-    return change.start.line < change.end.line or change.end.character - change.start.character >= LEAST_LETTERS
-
-
 def _deleted(before: LineIndex, after: LineIndex, change: Change, encoding: PositionEncoding) -> list[str]:
     """The lines with text, stripped, that a change of `before` to `after` took away and did not put back."""
-    if change.start is None or change.end is None:
+    removed = len(before.rope) - len(after.rope) + len(change.text)
+    if change.start is None or not LEAST_LETTERS <= removed <= LONGEST_CHARS:
         return []
-    start, stop = before.offset_at(change.start, encoding), before.offset_at(change.end, encoding)
-    if stop - start > LONGEST_CHARS:
-        return []
-    old = _lines(before, start, stop)
-    new = _lines(after, start, stop + len(after.rope) - len(before.rope))
+    start = before.offset_at(change.start, encoding)
+    old, new = _lines(before, start, start + removed), _lines(after, start, start + len(change.text))
     if len(new) >= len(old):
         return []
     return [line for line in old if line not in new and sum(map(str.isalnum, line)) >= LEAST_LETTERS]

@@ -18,11 +18,18 @@ def change(start: tuple[int, int], end: tuple[int, int], text: str = "") -> Chan
     return Change(TextPosition(*start), TextPosition(*end), text)
 
 
+def delete(deletions: Deletions, document: Document, *changes: Change) -> Document:
+    """The document after changes of one notification, of which `deletions` is told."""
+    after = apply_changes(document, 2, changes, UNITS)
+    deletions.changed(document, after, changes, UNITS)
+    return after
+
+
 def offers(text: str, *changes: Change, said: str = "debug = True", waited_s: float = 0.0) -> bool:
     """Whether `said` may be shown after changes of one notification."""
     clock = FakeClock()
     deletions = Deletions(clock)
-    deletions.changed(Document.open(URI, 1, "python", text), changes, UNITS)
+    delete(deletions, Document.open(URI, 1, "python", text), *changes)
     clock.advance(waited_s)
     return bool(deletions.without(URI, (GhostText(0, 0, said),)))
 
@@ -67,9 +74,7 @@ def test_typing_and_going_back_delete_no_line() -> None:
     clock = FakeClock()
     deletions, document = Deletions(clock), Document.open(URI, 1, "python", "debug = True")
     for column in range(12, 0, -1):
-        back = change((0, column - 1), (0, column))
-        deletions.changed(document, [back], UNITS)
-        document = apply_changes(document, 1, [back], UNITS)
+        document = delete(deletions, document, change((0, column - 1), (0, column)))
     ghosts = (GhostText(0, 0, "debug = True"),)
     assert document.text == ""
     assert deletions.without(URI, ghosts) == ghosts
@@ -80,13 +85,12 @@ def test_it_is_forgotten_after_a_while_with_the_document_and_beyond_a_number() -
     assert offers(TEXT, change((1, 0), (2, 0)), waited_s=KEPT_S)
     deletions = Deletions(FakeClock())
     ghosts = (GhostText(0, 0, "debug = True"),)
-    deletions.changed(Document.open(URI, 1, "python", TEXT), [change((1, 0), (2, 0))], UNITS)
+    delete(deletions, Document.open(URI, 1, "python", TEXT), change((1, 0), (2, 0)))
     assert deletions.without("file:///b.py", ghosts) == ghosts
     for number in range(LINES_KEPT):
-        other = Document.open(URI, 1, "python", f"something_{number}\n")
-        deletions.changed(other, [change((0, 0), (1, 0))], UNITS)
+        delete(deletions, Document.open(URI, 1, "python", f"something_{number}\n"), change((0, 0), (1, 0)))
     assert deletions.without(URI, ghosts) == ghosts
-    deletions.changed(Document.open(URI, 1, "python", TEXT), [change((1, 0), (2, 0))], UNITS)
+    delete(deletions, Document.open(URI, 1, "python", TEXT), change((1, 0), (2, 0)))
     deletions.forget(URI)
     assert deletions.without(URI, ghosts) == ghosts
 
