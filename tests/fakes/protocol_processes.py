@@ -44,13 +44,19 @@ async def idle(player: Playing, step: steps.Idle) -> None:
     link = player.client.link
     assert isinstance(link, ProcessLink)
     await player.client.request("workspace/executeCommand", STATUS)
-    process = psutil.Process(link.process.pid)
-    before, woken_before = process.cpu_times(), process.num_ctx_switches().voluntary
+    processes = [psutil.Process(link.process.pid), *player.stage.engines()]
+    before = [_used(process) for process in processes]
     await asyncio.sleep(step.seconds)
-    after, woken = process.cpu_times(), process.num_ctx_switches().voluntary - woken_before
-    used = after.user + after.system - before.user - before.system
-    assert used <= max(IDLE_TICKS_S, IDLE_SHARE * step.seconds), used
-    assert woken <= WAKES_PER_S * step.seconds, woken
+    for process, (used_before, woken_before) in zip(processes, before, strict=True):
+        used, woken = _used(process)
+        assert used - used_before <= max(IDLE_TICKS_S, IDLE_SHARE * step.seconds), process
+        assert woken - woken_before <= WAKES_PER_S * step.seconds, process
+
+
+def _used(process: psutil.Process) -> tuple[float, int]:
+    """Seconds of CPU that a process has used, and how often its main thread went to sleep."""
+    times = process.cpu_times()
+    return times.user + times.system, process.num_ctx_switches().voluntary
 
 
 async def end(player: Playing, step: steps.End) -> None:

@@ -258,7 +258,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """For so long nothing happens, and the server's process does nothing."""
+    """For so long nothing happens, and the server's process does nothing, nor do the engines."""
 
     seconds: float
 
