@@ -197,7 +197,8 @@ class Player:
         if asked and len(asked) > step.of:
             _check_request(step, asked[step.of])
         else:
-            assert (step.prefix, step.ends, step.fields) == (None, None, None), "the engine was not asked"
+            looked = (step.prefix, step.suffix, step.ends, step.starts, step.fields, step.shows, step.hides)
+            assert all(value in (None, ()) for value in looked), "the engine was not asked"
 
     async def say(self, step: steps.Say) -> None:
         self.send(lsp.note(step.method, with_null(substituted(step.params, {"root": self.stage.root}))))
