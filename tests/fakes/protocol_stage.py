@@ -96,15 +96,15 @@ async def _connector(made: Stage, stack: AsyncExitStack) -> Callable[[], Any]:
     setup = made.setup
     script = {"replies": list(setup.says) or [{}], "state": setup.state, "after_start": setup.state_after_start}
     if setup.engine == "scripted" and setup.link == "process":
-        return lambda: _process("tests.fakes.scripted_server", json.dumps(script))
+        return lambda: _process(script)
     made.clock = FakeClock() if setup.engine == "scripted" else None
     if setup.engine == "scripted":
         return lambda: _local(scripted_server(script, made.clock))
     made.home = stack.enter_context(short_home())
     if setup.engine == "daemon":
-        limit = str(setup.idle_limit_s)
+        script = {"idle_limit_s": setup.idle_limit_s}
         stack.callback(lambda: [process.kill() for process in made.engines()])
-        return lambda: _process("tests.fakes.daemon_server", limit, LACUNA_HOME=str(made.home))
+        return lambda: _process(script, LACUNA_HOME=str(made.home))
     service = await stack.enter_async_context(running(made.home))
     made.core = service.core
     engine = EngineProcess("scripted", command=["true"], env={"LACUNA_HOME": str(made.home)})
@@ -116,10 +116,10 @@ async def _local(server: Any) -> LocalLink:
     return LocalLink(server)
 
 
-async def _process(module: str, argument: str, **env: str) -> ProcessLink:
+async def _process(script: dict[str, Any], **env: str) -> ProcessLink:
     return ProcessLink(
         await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, argument),
+            *(sys.executable, "-m", "tests.fakes.scripted_server", json.dumps(script)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
