@@ -94,7 +94,11 @@ async def stage(setup: Setup, folder: Path) -> AsyncIterator[Stage]:
 async def _connector(made: Stage, stack: AsyncExitStack) -> Callable[[], Any]:
     """What connects one more editor to a server of its own."""
     setup = made.setup
-    script = {"replies": list(setup.says) or [{}], "state": setup.state, "after_start": setup.state_after_start}
+    script: dict[str, Any] = {
+        "replies": list(setup.says) or [{}],
+        "state": setup.state,
+        "after_start": setup.state_after_start,
+    }
     if setup.engine == "scripted" and setup.link == "process":
         return lambda: _process(script)
     made.clock = FakeClock() if setup.engine == "scripted" else None
