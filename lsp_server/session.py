@@ -138,7 +138,9 @@ class Session:
         if document is not None:
             self.inflight.move(uri, Moved(document, changes, self.encoding))
             self.typing.changed(document)
-            self._documents[uri] = apply_changes(document, version, changes, self.encoding)
+            moved = apply_changes(document, version, changes, self.encoding)
+            self.typing.deletions.changed(document, moved, changes, self.encoding)
+            self._documents[uri] = moved
             self.vicinity.touch(uri)
 
     def close(self, uri: str) -> None:

@@ -76,6 +76,8 @@ async def suggest(
 ) -> tuple[GhostText, ...]:
     """The engine's texts for `gap`, made presentable; none for nothing, for whatever reason. Finishes the job.
 
+    What puts back a line deleted a moment ago comes only to who asks.
+
     `cursor` is the offset in the snapshot's document at which drafts are shown. `pause_s` is spent before asking.
     """
     try:
@@ -95,7 +97,8 @@ async def suggest(
     if not session.is_current(snapshot):
         return ()
     raws = (done.text, *done.alternatives)
-    return distinct(presentable(gap.document, gap.offset, raws, single_line=is_single, automatic=gap.automatic))
+    texts = distinct(presentable(gap.document, gap.offset, raws, single_line=is_single, automatic=gap.automatic))
+    return session.typing.deletions.without(gap.document.uri, texts) if gap.automatic else texts
 
 
 async def _asked(session: Session, job: Job, gap: Gap, request: Fill, feed: DraftFeed | None) -> Done:

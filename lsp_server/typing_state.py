@@ -5,6 +5,7 @@ from __future__ import annotations
 from lsp_server.acceptance import Acceptance
 from lsp_server.clock import Clock
 from lsp_server.debounce import Debounce
+from lsp_server.deletions import Deletions
 from lsp_server.document import Document
 from lsp_server.memory import Memory
 from lsp_server.undoing import Undoing
@@ -18,6 +19,7 @@ class TypingState:
         self.debounce = Debounce(clock)
         self.acceptance = Acceptance()
         self.undoing = Undoing()
+        self.deletions = Deletions(clock)
 
     def changed(self, before: Document) -> None:
         """A document moved on from `before`."""
@@ -28,3 +30,4 @@ class TypingState:
         self.memory.forget(uri)
         self.debounce.forget(uri)
         self.undoing.forget(uri)
+        self.deletions.forget(uri)

@@ -56,7 +56,7 @@ def _known(session: Session, snapshot: Snapshot, cursor: int) -> GhostText | Non
     for kind in ("menu", "inline"):
         offer = session.typing.memory.recall(kind, snapshot.document, cursor, snapshot.settings)
         if offer is not None and "\n" not in offer.texts[0].text:
-            return offer.texts[0]
+            return next(iter(session.typing.deletions.without(snapshot.document.uri, offer.texts[:1])), None)
     return None
 
 

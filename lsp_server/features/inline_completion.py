@@ -111,7 +111,9 @@ def _recalled(session: Session, asked: Asked, known: Offer) -> Reply:
     """The answer out of memory: no engine is asked, but one that left is called back for the next key."""
     session.wake_engine()
     session.typing.acceptance.recalled += 1
-    texts = known.texts[:1] if asked.gap.automatic else known.texts
+    texts = known.texts
+    if asked.gap.automatic:
+        texts = session.typing.deletions.without(asked.gap.document.uri, texts[:1])
     return _listed(asked, texts, known.ticket)
 
 

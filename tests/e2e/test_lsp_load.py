@@ -1,16 +1,14 @@
-"""Long files and many documents are worked on in parts and leave nothing behind (cases T-ROB-3, T-ROB-4, T-ROB-5).
+"""Long files are worked on in parts (cases T-ROB-3, T-ROB-4).
 
 What a key costs is measured by `tests/bench/text_edits.py`; that it rebuilds next to nothing, by the rope's tests.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 
 import pytest
 
-from lsp_server.document import Document
 from lsp_server.settings import Settings
 from tests.fakes import lsp_client as lsp
 
@@ -63,17 +61,3 @@ async def test_a_line_of_megabytes_is_left_alone(text: str) -> None:
         client.send(lsp.change(2, "y", lsp.area((0, 1_000_000), (0, 1_000_000))))
         assert await client.inline(0, 1_000_001) is None
         assert (await client.engine())["requests"] == []
-
-
-async def test_closed_documents_leave_nothing_behind() -> None:
-    async with lsp.session({"text": "a + b"}) as client:
-        for number in range(200):
-            uri = f"untitled:closed-{number}"
-            client.open("total = ", uri)
-            assert await client.inline(0, 8, uri)
-            client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-        status = await client.request("workspace/executeCommand", {"command": "lacuna.status"})
-        assert (status["documents"], status["jobs"]) == (0, 0)
-        gc.collect()
-        left = [item for item in gc.get_objects() if type(item) is Document and item.uri.startswith("untitled:closed-")]
-        assert len(left) <= 1

@@ -1,7 +1,8 @@
 """The real server around a scripted engine, as a process: `python -m tests.fakes.scripted_server '{"replies": [...]}'`.
 
 Adds three methods for tests: request `test/engine` (what the engine saw), notification `test/release` (let held
-answers go), notification `test/state {state, message}`.
+answers go), notification `test/state {state, message}`. `{"idle_limit_s": 2}` has a real engine process instead, which
+leaves after so many seconds without a job.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 
 from engine.protocol.errors import EngineError
 from lsp_server.__main__ import set_up_logging
+from lsp_server.clock import Clock
+from lsp_server.engine_client import EngineProcess, Patience
 from lsp_server.server import LacunaServer, create_server
 from lsp_server.transport import serve_stdio
 from tests.fakes.fake_engine import FakeEngine, Reply
@@ -32,10 +35,12 @@ def _reply(
     return Reply(error=fault, drafts=tuple(drafts), alternatives=tuple(alternatives), **fields)
 
 
-def scripted_server(script: dict[str, Any]) -> LacunaServer:
+def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> LacunaServer:
     """The real server around an engine that follows `script`, with the three methods for tests."""
+    if "idle_limit_s" in script:
+        return _with_real_engine(str(script["idle_limit_s"]))
     engine = engine_from(script)
-    server = create_server(engine)
+    server = create_server(engine, clock)
 
     @server.feature("test/engine")
     def report(params: Any) -> dict[str, Any]:
@@ -54,6 +59,13 @@ def scripted_server(script: dict[str, Any]) -> LacunaServer:
         engine.move(params.state, params.message)
 
     return server
+
+
+def _with_real_engine(idle_limit_s: str) -> LacunaServer:
+    """The real server, and for an engine a real process around a scripted core, in the folder `LACUNA_HOME`."""
+    options = ["--model", "scripted", "--idle-limit-s", idle_limit_s]
+    command = [sys.executable, "-m", "tests.fakes.scripted_core", *options]
+    return create_server(EngineProcess("scripted", command=command, patience=Patience(0.05)))
 
 
 def main() -> int:

@@ -129,3 +129,9 @@ def test_every_case_is_marked_and_named_once() -> None:
     assert all(case.document.count("⟦") == case.document.count("⟧") == 1 for case in REWRITE_CASES)
     names = [case.name for case in GHOST_CASES + REWRITE_CASES]
     assert len(names) == len(set(names))
+
+
+def test_every_case_that_has_an_id_is_there() -> None:
+    entries = [case for file in CASES.glob("*.toml") for case in tomllib.loads(file.read_text("utf-8"))["case"]]
+    covered = {case["covers"] for case in entries if "covers" in case}
+    assert sorted(covered) == sorted((CASES / "case_ids.txt").read_text("utf-8").split())
