@@ -74,7 +74,7 @@ def _leak(session: Session) -> None:
 def main() -> int:
     """Serve over stdio and return the exit code."""
     set_up_logging("WARNING")
-    return serve_stdio(soak_server(json.loads(sys.argv[1])))
+    return serve_stdio(lambda: soak_server(json.loads(sys.argv[1])))
 
 
 if __name__ == "__main__":
