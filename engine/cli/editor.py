@@ -19,6 +19,8 @@ from lsp_server.line_index import LineIndex
 from lsp_server.positions import PositionEncoding
 
 ENCODING = PositionEncoding.UTF16
+# What the demo opens is its own, also where the folder for temporary files lies in one that git ignores.
+OPTIONS = {"drafts": True, "privacy": {"gitIgnored": True}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Editor:
             types.InitializeParams(
                 capabilities=_capabilities(),
                 root_uri=root.as_uri(),
-                initialization_options={"drafts": True},
+                initialization_options=OPTIONS,
             )
         )
         self.client.initialized(types.InitializedParams())
