@@ -1,7 +1,7 @@
 """How many suggestions were shown and how many of them accepted, counted by tickets without a word of any text.
 
-An inline completion carries `COMMAND` with its ticket; the editor runs it once the text is in. The counts are for
-`lacuna.status` and leave the machine never.
+Ghost text and menu entries carry `COMMAND` with their ticket; the editor runs it once the text is in. The counts are
+for `lacuna.status` and leave the machine never.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from uuid import uuid4
 
+from lsprotocol import types
+
 COMMAND = "lacuna.accepted"
+TITLE = "Lacuna: suggestion accepted"
 TICKETS_KEPT = 256
 
 
@@ -41,3 +44,8 @@ class Acceptance:
     def counts(self) -> dict[str, int]:
         """Numbers for the status: shown, accepted, and answers that needed no engine."""
         return {"shown": self.shown, "accepted": self.accepted, "recalled": self.recalled}
+
+
+def report_of(ticket: str) -> types.Command:
+    """What an item carries so that the editor reports that its text was put in."""
+    return types.Command(TITLE, COMMAND, arguments=[ticket])

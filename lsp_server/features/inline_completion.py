@@ -1,8 +1,9 @@
 """textDocument/inlineCompletion: ghost text at the cursor.
 
 The newest request of a document wins: an older one is answered null at once. Typing on through what was offered, or
-back, is answered from memory; right after an undo nothing comes by itself. While requests come in quick succession
-only the last of them asks the engine. Who asks explicitly gets several texts; what comes by itself is one.
+back, is answered from memory, also back over a letter that left it; right after an undo nothing comes by itself. While
+requests come in quick succession only the last of them asks the engine. Who asks explicitly gets several texts; what
+comes by itself is one.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
+from lsp_server.undoing import key_between
 
 Reply = types.InlineCompletionList | None
-
-ACCEPTED = "Lacuna: suggestion accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     taken_back = session.typing.undoing.taken_back(snapshot.document) if automatic else None
     if taken_back is not None:
         job.finish()
-        return _recalled(session, asked, known) if known and _is_a_step(session, asked, taken_back) else None
+        return _recalled(session, asked, known) if known and _is_a_key(asked, known, taken_back) else None
     if known is not None and (automatic or known.is_full):
         job.finish()
         return _recalled(session, asked, known)
@@ -73,16 +73,19 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     return _answer(session, job, asked, known, pause_s)
 
 
-def _is_a_step(session: Session, asked: Asked, before: Document) -> bool:
-    """Whether one Backspace on the way through an offer, or one letter again, led from the version before to this one.
+def _is_a_key(asked: Asked, known: Offer, before: Document) -> bool:
+    """Whether one Backspace behind what is known here, or one letter again, led from the version before to this one.
 
-    Whatever else brings back an older text is an undo: nobody wants to be shown at once what they took back.
+    Whatever else brings back an older text is an undo: nobody wants to be shown at once what they took back. So is a
+    Backspace over all there was to accept.
     """
-    longer = before.length - asked.snapshot.document.length
-    if asked.chosen is not None or abs(longer) != 1:
+    document, cursor = asked.snapshot.document, asked.cursor
+    if asked.chosen is not None:
         return False
-    settings = asked.snapshot.settings
-    return session.typing.memory.recall("inline", before, asked.cursor + longer, settings) is not None
+    if before.length < document.length:
+        return key_between(before, document, cursor - 1) is not None
+    letter = key_between(document, before, cursor)
+    return letter is not None and all(ghost.text != letter for ghost in known.texts)
 
 
 def _chosen(snapshot: Snapshot, info: types.SelectedCompletionInfo | None) -> Chosen | None:
@@ -139,8 +142,7 @@ def _items(asked: Asked, texts: Iterable[GhostText], ticket: str) -> Iterator[ty
     for ghost in texts:
         if (place := _place(asked, ghost)) is not None:
             area, text = place
-            accepted = types.Command(ACCEPTED, acceptance.COMMAND, arguments=[ticket])
-            yield types.InlineCompletionItem(insert_text=text, range=area, command=accepted)
+            yield types.InlineCompletionItem(insert_text=text, range=area, command=acceptance.report_of(ticket))
 
 
 def _place(asked: Asked, ghost: GhostText) -> tuple[types.Range, str] | None:
