@@ -69,7 +69,9 @@ async def _answer(session: Session, job: Job, snapshot: Snapshot, cursor: int, p
     if not ghosts:
         return _menu(None)
     ticket = session.typing.acceptance.offered(snapshot.document.uri)
-    session.typing.memory.keep("menu", snapshot.document, cursor, Offer(ghosts, ticket, snapshot.settings, is_full=True))
+    session.typing.memory.keep(
+        "menu", snapshot.document, cursor, Offer(ghosts, ticket, snapshot.settings, is_full=True)
+    )
     return _menu(_Entry(snapshot, cursor, ghosts[0], ticket))
 
 

@@ -52,7 +52,7 @@ def test_a_closed_document_is_forgotten() -> None:
         ("ab", "azb", 1, "z"),
         ("ab", "ab\U0001f642", 2, "\U0001f642"),
         ("ab", "a()b", 1, "("),
-        ('ab', 'a""b', 1, '"'),
+        ("ab", 'a""b', 1, '"'),
         # At the cursor, not anywhere.
         ("ab", "azb", 0, None),
         ("ab", "azb", 2, None),
