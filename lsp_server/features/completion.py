@@ -41,6 +41,7 @@ def completion(
     if snapshot is None or not snapshot.settings.menu:
         return _menu(None)
     cursor = offset_of(snapshot, params.position)
+    session.vicinity.look(uri, cursor)
     job = session.inflight.claim(uri, "menu")
     if not may_suggest(snapshot, cursor):
         job.finish()

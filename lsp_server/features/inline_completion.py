@@ -53,6 +53,7 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     if snapshot is None or not snapshot.settings.inline:
         return None
     cursor = offset_of(snapshot, params.position)
+    session.vicinity.look(uri, cursor)
     job = session.inflight.claim(uri, "inline")
     if not may_suggest(snapshot, cursor):
         job.finish()
