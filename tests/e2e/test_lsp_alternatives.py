@@ -148,3 +148,12 @@ async def test_a_cancel_in_the_meantime_stops_the_engine() -> None:
             await client.answer(asking)
         assert cancelled.value.code == CANCELLED
         await one_cancelled(client)
+
+
+async def test_an_editor_may_leave_while_something_is_made_behind_an_answer() -> None:
+    options = {"inlineCompletion": {"debounceMs": 0, "alternativesMs": 20}}
+    async with lsp.session(LATE, process=True, options=options) as client:
+        client.open("total = ")
+        assert await seen(client) == ["a + b"]
+    # The session ends with status 0, or fails; and nothing was amiss on the way.
+    assert client.log == b""
