@@ -43,21 +43,28 @@ def alternatives(
     count: int,
     config: SamplingConfig,
     expired: Callable[[], bool],
-) -> Generator[None, None, tuple[str, ...]]:
-    """Up to `count` texts besides `first`, the likeliest fork first. Yields after each pass.
+) -> Generator[tuple[str, ...], None, tuple[str, ...]]:
+    """Up to `count` texts besides `first`, the likeliest fork first. Yields those found so far after each pass.
 
     `context` holds the prompt and is left with rows beyond it. Texts that are blank, equal another's but for blanks
     around them, or were cut off by the deadline are left out.
     """
     trunk = _trunk(model, first)
     logits = _forward(model, context, prompt, trunk)
-    yield None
+    yield ()
     branches = _Branches(model, context, prompt, first, trunk, config)
     texts = [first.text]
     for fork in likeliest_forks(model, trunk, logits, count * TRIES_PER_TEXT):
         if expired() or len(texts) > count:
             break
-        text = yield from branches.follow(fork, expired)
+        following = branches.follow(fork, expired)
+        while True:
+            try:
+                next(following)
+            except StopIteration as finished:
+                text: str = finished.value
+                break
+            yield tuple(texts[1:])
         if text.strip() and all(text.strip() != other.strip() for other in texts):
             texts.append(text)
     return tuple(texts[1:])

@@ -20,7 +20,7 @@ from engine.job import Run
 from engine.models.base import Context, Denoiser
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import MOST_ALTERNATIVES, Done, Draft, Facts, Fill, Rewrite, Stats, Stop
+from engine.protocol.messages import MOST_ALTERNATIVES, Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
 from engine.router import Decision, decide
 
 Clock = Callable[[], float]
@@ -160,8 +160,8 @@ class EngineCore:
         decision: Decision,
         first: Denoised,
         timing: _Timing,
-    ) -> Generator[None, None, tuple[str, ...]]:
-        """The other texts a fill asked for, as many as the deadline lets."""
+    ) -> Generator[Found | None, None, tuple[str, ...]]:
+        """The other texts a fill asked for, as many as the deadline lets. All texts are told as they are found."""
         wanted = request.alternatives - 1 if isinstance(request, Fill) else 0
         if wanted < 1 or self._expired(prompt, timing):
             return ()
@@ -169,8 +169,17 @@ class EngineCore:
         def expired() -> bool:
             return self._expired(prompt, timing)
 
-        found = yield from alternatives(self._model, context, prompt, first, wanted, decision.config, expired)
-        return found
+        yield Found(request.id, first.text)
+        others = alternatives(self._model, context, prompt, first, wanted, decision.config, expired)
+        told: tuple[str, ...] = ()
+        while True:
+            try:
+                found = next(others)
+            except StopIteration as finished:
+                every: tuple[str, ...] = finished.value
+                return every
+            yield Found(request.id, first.text, found) if found != told else None
+            told = found
 
     def _draft(self, job: str, canvas: Canvas, step: int, steps: int) -> Draft:
         tokenizer = self._model.tokenizer

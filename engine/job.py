@@ -1,8 +1,8 @@
 """The seam between the engine's loop and what it runs: a core turns one request into a stream of steps.
 
 A run is a generator: each `next()` computes exactly one step (a chunk of the prompt or one denoising pass) and
-yields a `Draft` or None; its return value is the `Done`. Closing the generator abandons the job: nothing more is
-computed for it. This is what makes cancel, deadline and interleaving possible between steps.
+yields a `Draft`, a `Found` or None; its return value is the `Done`. Closing the generator abandons the job: nothing
+more is computed for it. This is what makes cancel, deadline and interleaving possible between steps.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Protocol
 
-from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite
+from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite
 
-Run = Generator[Draft | None, None, Done]
+Run = Generator[Draft | Found | None, None, Done]
 
 
 class Core(Protocol):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from engine.job import Core, Run
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Reply, Rewrite
+from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Found, Reply, Rewrite
 from engine.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class EngineLoop:
     def _step(self, key: Key) -> None:
         run, request = self._jobs[key]
         try:
-            draft = next(run)
+            news = next(run)
         except StopIteration as end:
             self._forget(key)
             self._finish(key, end.value)
@@ -194,8 +194,8 @@ class EngineLoop:
             self._forget(key)
             self._fail(key, fault)
         else:
-            if isinstance(draft, Draft) and request.wants_drafts:
-                self._reply(key, draft)
+            if isinstance(news, Found) or (isinstance(news, Draft) and request.wants_drafts):
+                self._reply(key, news)
 
     def _finish(self, key: Key, result: object) -> None:
         if isinstance(result, Done):

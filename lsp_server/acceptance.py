@@ -1,7 +1,7 @@
 """How many suggestions were shown and how many of them accepted, counted by tickets without a word of any text.
 
-An inline completion carries `COMMAND` with its ticket; the editor runs it once the text is in. The counts are for
-`lacuna.status` and leave the machine never.
+Ghost text and menu entries carry `ACCEPTED` with their ticket; the editor runs it once the text is in. The counts are
+for `lacuna.status` and leave the machine never.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from uuid import uuid4
 
-COMMAND = "lacuna.accepted"
+from lsprotocol import types
+
+from lsp_server.commands import ACCEPTED
+
+TITLE = "Lacuna: suggestion accepted"
 TICKETS_KEPT = 256
 
 
@@ -41,3 +45,8 @@ class Acceptance:
     def counts(self) -> dict[str, int]:
         """Numbers for the status: shown, accepted, and answers that needed no engine."""
         return {"shown": self.shown, "accepted": self.accepted, "recalled": self.recalled}
+
+
+def report_of(ticket: str) -> types.Command:
+    """What an item carries so that the editor reports that its text was put in."""
+    return types.Command(TITLE, ACCEPTED, arguments=[ticket])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lsp_server import acceptance
 from lsp_server.actions import APPLY
 
 REWRITE = "lacuna.rewrite"
 STATUS = "lacuna.status"
-COMMANDS = (REWRITE, APPLY, STATUS, acceptance.COMMAND)
+ACCEPTED = "lacuna.accepted"
+COMMANDS = (REWRITE, APPLY, STATUS, ACCEPTED)

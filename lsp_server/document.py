@@ -60,6 +60,10 @@ class Document:
         """The text of `[start, stop)`, clamped into the document."""
         return self.index.rope.slice(start, stop)
 
+    def place_of(self, change: Change, encoding: PositionEncoding) -> int | None:
+        """Where the change that led here begins; None when the whole text came anew."""
+        return self.index.offset_at(change.start, encoding) if change.start is not None else None
+
     @property
     def newline(self) -> Newline:
         """The line end most lines have; `\\n` when there are none, and the longer one in a draw."""

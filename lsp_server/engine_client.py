@@ -12,11 +12,11 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from engine.protocol.address import Address, Transport, engine_address
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Loading, Rewrite, StatusReport
+from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Loading, Rewrite, StatusReport
 from lsp_server.engine_connection import EngineConnection, EngineGone, connect
 from lsp_server.engine_spawn import EngineChild, engine_command, spawn
 from lsp_server.sentences import sentences
@@ -56,9 +56,11 @@ class Engine(Protocol):
         request: Fill | Rewrite,
         on_draft: Callable[[Draft], None] | None = None,
         *,
+        on_found: Callable[[Found], None] | None = None,
         wait: bool = False,
     ) -> Done:
-        """The request's result. `on_draft` hears drafts if the request `wants_drafts`.
+        """The request's result. `on_draft` hears drafts if the request `wants_drafts`, `on_found` the finished texts
+        of one that wants several.
 
         Raises EngineError: kind loading when the engine is not ready and `wait` is false, the last failure's kind
         when it cannot be started, EngineGone when it died under the request. Cancelling the waiting task stops
@@ -159,6 +161,7 @@ class EngineProcess:
         request: Fill | Rewrite,
         on_draft: Callable[[Draft], None] | None = None,
         *,
+        on_found: Callable[[Found], None] | None = None,
         wait: bool = False,
     ) -> Done:
         if self._state == "off":
@@ -170,7 +173,13 @@ class EngineProcess:
         if self._connection is None or not self._is_live():
             message = "the engine went away" if self._state == "ready" else self._message
             raise EngineError("loading", message, "ask again in a moment")
-        return await self._connection.submit(request, on_draft)
+
+        def on_news(news: Draft | Found) -> None:
+            listener: Callable[[Any], None] | None = on_draft if isinstance(news, Draft) else on_found
+            if listener is not None:
+                listener(news)
+
+        return await self._connection.submit(request, on_news)
 
     async def ready(self) -> Facts:
         """Wait until the engine is ready, starting it if it is off. Raises the EngineError it failed with."""

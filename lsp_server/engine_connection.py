@@ -23,6 +23,7 @@ from engine.protocol.messages import (
     Facts,
     Failed,
     Fill,
+    Found,
     Hello,
     Loading,
     Ready,
@@ -37,6 +38,8 @@ from engine.protocol.messages import (
 log = logging.getLogger(__name__)
 
 Phase = Literal["greeting", "loading", "ready", "lost"]
+# What hears of a job while it runs.
+OnNews = Callable[[Draft | Found], None]
 GREETING_LIMIT_S = 5.0
 CLOSING_LIMIT_S = 1.0
 
@@ -51,9 +54,9 @@ class EngineGone(EngineError):  # noqa: N818 - an outcome of a request, named as
 class _Job:
     """A submitted request that has no final reply yet."""
 
-    def __init__(self, on_draft: Callable[[Draft], None] | None) -> None:
+    def __init__(self, on_news: OnNews | None) -> None:
         self.result: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
-        self.on_draft = on_draft
+        self.on_news = on_news
         self.abandoned = False
 
 
@@ -98,11 +101,11 @@ class EngineConnection:
             await self._movement()
         return self._reason()
 
-    async def submit(self, request: Fill | Rewrite, on_draft: Callable[[Draft], None] | None) -> Done:
+    async def submit(self, request: Fill | Rewrite, on_news: OnNews | None) -> Done:
         """Ask and wait. Raises EngineError, EngineGone. Cancelling the waiting task cancels the job."""
         if request.id in self._jobs:
             raise EngineError("bad_request", f"job {request.id!r} is still running", "use a new id per request")
-        job = _Job(on_draft)
+        job = _Job(on_news)
         self._write(request)
         self._jobs[request.id] = job
         try:
@@ -142,7 +145,7 @@ class EngineConnection:
 
     def _abandon(self, job_id: str, job: _Job) -> None:
         job.abandoned = True
-        job.on_draft = None
+        job.on_news = None
         if self.phase != "lost" and not job.result.done():
             self._writer.write(codec.encode(Cancel(job_id)))
 
@@ -157,8 +160,8 @@ class EngineConnection:
 
     def _take(self, reply: Reply) -> None:
         match reply:
-            case Draft(id=job_id):
-                self._tell_draft(job_id, reply)
+            case Draft(id=job_id) | Found(id=job_id):
+                self._tell_news(job_id, reply)
             case Done(id=job_id) | Cancelled(id=job_id):
                 self._settle(job_id, reply)
             case Failed(id=""):
@@ -175,15 +178,15 @@ class EngineConnection:
                 self.facts = facts
                 self._move("ready")
 
-    def _tell_draft(self, job_id: str, draft: Draft) -> None:
+    def _tell_news(self, job_id: str, news: Draft | Found) -> None:
         job = self._jobs.get(job_id)
-        if job is None or job.on_draft is None:
+        if job is None or job.on_news is None:
             return
         try:
-            job.on_draft(draft)
+            job.on_news(news)
         except Exception as fault:  # noqa: BLE001 - a listener's fault must not end every other request
             log.warning("a draft listener failed (%s); it hears no more drafts", type(fault).__name__)
-            job.on_draft = None
+            job.on_news = None
 
     def _settle(self, job_id: str, reply: Done | Cancelled | Failed) -> None:
         job = self._jobs.pop(job_id, None)

@@ -1,7 +1,7 @@
-"""Which files git ignores, by the rules of `.gitignore` files and `.git/info/exclude`.
+"""Which files git ignores: those that `.gitignore` files and `.git/info/exclude` match and that it does not track.
 
-Reads those files, and no others, when asked; what was read is kept until it changes on disk. Runs no git: a file that
-is tracked although a pattern matches it counts as ignored, and patterns outside the repository are not read.
+Reads those files when asked, and the index for a file they match; what was read is kept until it changes on disk. Runs
+no git, and patterns outside the repository are not read. Where the index cannot be read, the patterns decide.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lsp_server.git_index import GitIndexes
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -22,10 +24,11 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    """A work tree and the file with its private rules."""
+    """A work tree, the file with its private rules and the one that says what is tracked."""
 
     root: Path
     exclude: Path
+    index: Path
 
 
 class IgnoreRules:
@@ -33,6 +36,7 @@ class IgnoreRules:
 
     def __init__(self) -> None:
         self._specs: dict[Path, tuple[Stamp, GitIgnoreSpec]] = {}
+        self._indexes = GitIndexes()
 
     def is_ignored(self, path: Path) -> bool:
         """Whether git would ignore the file. False outside a repository, and where nothing can be read."""
@@ -43,7 +47,10 @@ class IgnoreRules:
         if parts[:1] == (".git",):
             return True
         # A file cannot be taken back out of a folder that is ignored, so folders are asked from the outside in.
-        return any(self._matches(repository, parts[:depth], depth < len(parts)) for depth in range(1, len(parts) + 1))
+        above = range(1, len(parts) + 1)
+        return any(
+            self._matches(repository, parts[:depth], depth < len(parts)) for depth in above
+        ) and not self._indexes.tracks(repository.index, "/".join(parts))
 
     def _matches(self, repository: _Repository, parts: tuple[str, ...], is_folder: bool) -> bool:
         """What the rules nearest to a path say of it; those of its own folder come first."""
@@ -104,16 +111,21 @@ def _repository_of(path: Path) -> _Repository | None:
         git = folder / ".git"
         try:
             if git.is_dir():
-                return _Repository(folder, git / "info" / "exclude")
+                return _Repository(folder, git / "info" / "exclude", git / "index")
             if git.is_file():
-                return _Repository(folder, _shared_folder(git) / "info" / "exclude")
+                own = _own_folder(git)
+                return _Repository(folder, _shared_folder(own) / "info" / "exclude", own / "index")
         except (OSError, ValueError):
             return None
     return None
 
 
-def _shared_folder(link: Path) -> Path:
-    """What a linked work tree shares with its repository: `.git` is a file there that names another folder."""
-    own = link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+def _own_folder(link: Path) -> Path:
+    """What a linked work tree or a submodule has for itself: `.git` is a file there that names that folder."""
+    return link.parent / link.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+
+
+def _shared_folder(own: Path) -> Path:
+    """What a linked work tree shares with its repository; any other shares nothing."""
     shared = own / "commondir"
     return own / shared.read_text(encoding="utf-8").strip() if shared.is_file() else own

@@ -25,11 +25,13 @@ class Job:
     """A claim on a (document, kind), made before the first await of a handler.
 
     `outlives` says whether the job's result is still good once the document has moved on; by default it is not.
+    `is_behind` says that its request has been answered and its work goes on for the next one.
     """
 
     def __init__(self, owner: Inflight, uri: str, kind: Kind) -> None:
         self.uri = uri
         self.kind: Kind = kind
+        self.is_behind = False
         self.outlives: Callable[[Moved], bool] = lambda _moved: False
         self._owner = owner
         self._superseded = asyncio.Event()
@@ -88,6 +90,11 @@ class Inflight:
     def move(self, uri: str, moved: Moved) -> None:
         """A document is about to move on: its live jobs end, but for those that outlive the changes."""
         for key in [key for key, job in self._live.items() if key[0] == uri and not job.outlives(moved)]:
+            self._live.pop(key).supersede()
+
+    def make_room(self) -> None:
+        """Somebody waits for the engine: jobs that nobody waits for end."""
+        for key in [key for key, job in self._live.items() if job.is_behind]:
             self._live.pop(key).supersede()
 
     def release(self, job: Job) -> None:

@@ -17,7 +17,6 @@ from lsp_server.outline import Definition, Outline, outline
 from lsp_server.tokens import cost_of
 
 MOST_EXCERPTS = 4
-LOOKED_AT_CHARS = 40_000
 _EXCERPT_LINES = 10
 _MOST_SIGNATURES = 12
 # Imports and signatures take at most this part of what is left, so that other documents come in too.
@@ -58,7 +57,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Another document, as far as it may be shown."""
+    """Another document, as far as it may be shown and is looked at."""
 
     path: str
     text: str
@@ -151,7 +150,7 @@ def _signatures(place: Place, seen: Outline, wanted: set[str]) -> list[str]:
 def _excerpts(others: Iterable[Neighbour], wanted: set[str], facts: Language, parts: _Parts) -> list[str]:
     found: list[str] = []
     for other in others:
-        lines = _excerpt(for_model(other.text[:LOOKED_AT_CHARS]), wanted)
+        lines = _excerpt(for_model(other.text), wanted)
         # A name alone tells nothing.
         found += parts.take_comment([f"path: {other.path}", *lines], facts, least=2) if lines else []
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Fill, Rewrite
+from engine.protocol.messages import Done, Draft, Fill, Found, Rewrite
 from lsp_server.errors import NoAnswer, Notice, notice_for, notice_while_failed
 from lsp_server.inflight import Job
 from lsp_server.session import Session
@@ -32,18 +32,22 @@ async def ask(
     request: Fill | Rewrite,
     on_draft: Callable[[Draft], None] | None = None,
     patience_s: float | None = None,
+    on_found: Callable[[Found], None] | None = None,
 ) -> Done:
     """The engine's result, recorded. Raises NoAnswer, or Superseded when the job was overtaken.
 
     An engine that is not ready is not waited for. One that left for want of work is called back. Without `patience_s`
-    the request's own deadline and some grace are waited for.
+    the request's own deadline and some grace are waited for. Work that nobody waits for any more makes room.
     """
     engine = session.engine
     session.wake_engine()
+    session.inflight.make_room()
     if engine.state != "ready":
         raise NoAnswer(_not_ready(session, job))
     try:
-        done = await job.run(engine.submit(request, on_draft), patience_s or _patience_s(request.deadline_ms))
+        done = await job.run(
+            engine.submit(request, on_draft, on_found=on_found), patience_s or _patience_s(request.deadline_ms)
+        )
     except TimeoutError:
         raise NoAnswer(LATE) from None
     except EngineError as error:

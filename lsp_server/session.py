@@ -130,7 +130,7 @@ class Session:
         self.inflight.supersede(document.uri)
         self.typing.forget(document.uri)
         self._documents[document.uri] = document
-        self.vicinity.touch(document.uri)
+        self.vicinity.touch(document.uri, 0)
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
         """The document moved on; jobs that cannot follow it end. One never opened is not known, and stays so."""
@@ -138,10 +138,9 @@ class Session:
         if document is not None:
             self.inflight.move(uri, Moved(document, changes, self.encoding))
             self.typing.changed(document)
-            moved = apply_changes(document, version, changes, self.encoding)
-            self.typing.deletions.changed(document, moved, changes, self.encoding)
-            self._documents[uri] = moved
-            self.vicinity.touch(uri)
+            changed = self._documents[uri] = apply_changes(document, version, changes, self.encoding)
+            self.typing.deletions.changed(document, changed, changes, self.encoding)
+            self.vicinity.touch(uri, changed.place_of(changes[-1], self.encoding) if changes else None)
 
     def close(self, uri: str) -> None:
         """Forget everything about a document."""

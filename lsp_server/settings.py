@@ -81,6 +81,13 @@ class Settings:
         least=1,
         most=8,
     )
+    inline_alternatives_ms: int = _setting(
+        1200,
+        "inlineCompletion.alternativesMs",
+        "So long after the first text its alternatives are waited for; those that come later are there for who asks "
+        "again.",
+        most=600_000,
+    )
     in_comments: bool = _setting(True, "inlineCompletion.inComments", "Suggest inside comments and strings.")
     menu: bool = _setting(True, "completion.enable", "Offer one entry in the completion menu.")
     menu_max_tokens: int = _setting(32, "completion.maxTokens", "Longest menu entry, in tokens.", least=1, most=4096)

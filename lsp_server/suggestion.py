@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
-from engine.protocol.messages import Done, Fill
+from engine.protocol.messages import Done, Fill, Found
 from lsp_server import line_scope, syntax
 from lsp_server.alternatives import distinct, presentable
 from lsp_server.document import Document, for_model
@@ -72,13 +73,20 @@ def _as_the_engine_sees(document: Document, offset: int) -> tuple[str, int]:
 
 
 async def suggest(
-    session: Session, job: Job, snapshot: Snapshot, gap: Gap, cursor: int, pause_s: float = 0.0
+    session: Session,
+    job: Job,
+    snapshot: Snapshot,
+    gap: Gap,
+    cursor: int,
+    pause_s: float = 0.0,
+    on_some: Callable[[tuple[GhostText, ...]], None] | None = None,
 ) -> tuple[GhostText, ...]:
     """The engine's texts for `gap`, made presentable; none for nothing, for whatever reason. Finishes the job.
 
     What puts back a line deleted a moment ago comes only to who asks.
 
     `cursor` is the offset in the snapshot's document at which drafts are shown. `pause_s` is spent before asking.
+    `on_some` hears what is there each time a text has come, while others are yet to come.
     """
     try:
         if pause_s:
@@ -86,7 +94,13 @@ async def suggest(
         # Not before the pause: most keys of a burst end there and need not have looked at the syntax.
         is_single = is_single_line(gap) if gap.single_line is None else gap.single_line
         feed = draft_feed(session, snapshot, range_of(snapshot, cursor, cursor))
-        done = await _asked(session, job, gap, _fill(snapshot, gap, is_single, wants_drafts=feed is not None), feed)
+        request = _fill(snapshot, gap, is_single, wants_drafts=feed is not None)
+
+        def on_found(found: Found) -> None:
+            if on_some is not None and session.is_current(snapshot):
+                on_some(_presented(gap, found, is_single))
+
+        done = await _asked(session, job, gap, request, feed, on_found)
     except Superseded:
         return ()
     except NoAnswer as nothing:
@@ -96,17 +110,29 @@ async def suggest(
         job.finish()
     if not session.is_current(snapshot):
         return ()
-    raws = (done.text, *done.alternatives)
-    texts = distinct(presentable(gap.document, gap.offset, raws, single_line=is_single, automatic=gap.automatic))
+    texts = _presented(gap, done, is_single)
     return session.typing.deletions.without(gap.document.uri, texts) if gap.automatic else texts
 
 
-async def _asked(session: Session, job: Job, gap: Gap, request: Fill, feed: DraftFeed | None) -> Done:
+def _presented(gap: Gap, said: Done | Found, is_single: bool) -> tuple[GhostText, ...]:
+    raws = (said.text, *said.alternatives)
+    return distinct(presentable(gap.document, gap.offset, raws, single_line=is_single, automatic=gap.automatic))
+
+
+async def _asked(
+    session: Session,
+    job: Job,
+    gap: Gap,
+    request: Fill,
+    feed: DraftFeed | None,
+    on_found: Callable[[Found], None],
+) -> Done:
     """The engine's answer; the pauses between questions learn from whether it came in time. Raises as `ask` does."""
     try:
-        done = await ask(session, job, request, feed, gap.patience_s)
+        done = await ask(session, job, request, feed, gap.patience_s, on_found)
     except (Superseded, asyncio.CancelledError):
-        session.typing.debounce.outrun()
+        if not job.is_behind:
+            session.typing.debounce.outrun()
         raise
     session.typing.debounce.kept_up()
     return done

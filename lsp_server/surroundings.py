@@ -66,10 +66,10 @@ def _text_in_front(snapshot: Snapshot, place: Place, tokens: int, slot: str) -> 
     around = snapshot.around
 
     def make() -> str:
-        others = [Neighbour(shown_path(each.uri, around.folder), each.text) for each in around.others]
+        others = [Neighbour(shown_path(each.document.uri, around.folder), each.region) for each in around.others]
         return text_in_front(place, others, tokens)
 
-    versions = tuple((each.uri, each.version) for each in around.others)
+    versions = tuple((each.document.uri, each.document.version) for each in around.others)
     made_from = (place.left, tokens, place.path, place.language, hash(place.text[: place.left]), versions)
     return around.remembered.text(slot, made_from, make)
 

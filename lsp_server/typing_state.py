@@ -7,6 +7,7 @@ from lsp_server.clock import Clock
 from lsp_server.debounce import Debounce
 from lsp_server.deletions import Deletions
 from lsp_server.document import Document
+from lsp_server.gathering import Gathering
 from lsp_server.memory import Memory
 from lsp_server.undoing import Undoing
 
@@ -20,9 +21,12 @@ class TypingState:
         self.acceptance = Acceptance()
         self.undoing = Undoing()
         self.deletions = Deletions(clock)
+        # What is being made behind the last answer of a document.
+        self.gathering: dict[str, Gathering] = {}
 
     def changed(self, before: Document) -> None:
         """A document moved on from `before`."""
+        self.gathering.pop(before.uri, None)
         self.undoing.changed(before)
 
     def forget(self, uri: str) -> None:
@@ -31,3 +35,4 @@ class TypingState:
         self.debounce.forget(uri)
         self.undoing.forget(uri)
         self.deletions.forget(uri)
+        self.gathering.pop(uri, None)

@@ -1,7 +1,8 @@
 """Which open documents may stand beside which, and what was put in front of a window last.
 
-Owns the order in which documents were opened and edited, and the rule what may be shown in another's context: never a
-secret, an excluded or a git-ignored file, and nothing from another workspace folder. Keeps nothing of closed documents.
+Owns the order in which documents were opened and edited, where that was, and the rule what may be shown in another's
+context: never a secret, an excluded or a git-ignored file, and nothing from another workspace folder. Keeps nothing of
+closed documents.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from lsp_server.uris import parts_of
 from lsp_server.workspace import Workspace
 
 LARGEST_CHARS = 200_000
+# So much of another document is looked at: more costs time with every key.
+LOOKED_AT_CHARS = 40_000
 MOST_ASKED = 32
 # For so long git's rules are not read again for a document.
 IGNORED_FOR_S = 5.0
@@ -45,13 +48,31 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """Another document and the offset at which somebody was in it last."""
+
+    document: Document
+    place: int
+
+    @property
+    def region(self) -> str:
+        """What is looked at of it: whole lines around the place, at most `LOOKED_AT_CHARS`."""
+        length = self.document.length
+        first = max(0, min(self.place - LOOKED_AT_CHARS // 2, length - LOOKED_AT_CHARS))
+        text = self.document.slice(first, first + LOOKED_AT_CHARS)
+        if first:
+            text = text[text.find("\n") + 1 :]
+        return text if first + LOOKED_AT_CHARS >= length else text[: text.rfind("\n") + 1] or text
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """What belongs to a document at one moment: other documents by recency, the cells of its notebook, its folder.
 
     `is_ignored` says that git does not track it and nobody asked for suggestions there.
     """
 
-    others: tuple[Document, ...] = ()
+    others: tuple[Beside, ...] = ()
     cells: OtherCells = field(default_factory=OtherCells)
     folder: str | None = None
     is_ignored: bool = False
@@ -66,15 +87,20 @@ class Vicinity:
         self._workspace = workspace
         self._clock = clock
         self._rules = IgnoreRules()
-        # The most recent last.
-        self._touched: dict[str, None] = {}
+        # The most recent last, each with the offset at which somebody was in it.
+        self._touched: dict[str, int] = {}
         self._remembered: dict[str, Remembered] = {}
         self._verdicts: dict[str, tuple[float, bool]] = {}
 
-    def touch(self, uri: str) -> None:
-        """A document was opened or edited."""
-        self._touched.pop(uri, None)
-        self._touched[uri] = None
+    def touch(self, uri: str, place: int | None = None) -> None:
+        """A document was opened or edited, at the offset `place` if that is known."""
+        before = self._touched.pop(uri, 0)
+        self._touched[uri] = before if place is None else place
+
+    def look(self, uri: str, place: int) -> None:
+        """Somebody's cursor is at the offset `place` of an open document."""
+        if uri in self._touched:
+            self._touched[uri] = place
 
     def forget(self, uri: str) -> None:
         """A document was closed, or does not have that name any more."""
@@ -97,12 +123,13 @@ class Vicinity:
             self._remembered.setdefault(uri, Remembered()),
         )
 
-    def _others(self, uri: str, document_of: Callable[[str], Document | None]) -> tuple[Document, ...]:
+    def _others(self, uri: str, document_of: Callable[[str], Document | None]) -> tuple[Beside, ...]:
         home = self.notebooks.home_of(uri)
         folder = self._workspace.folder_of(home)
         recent = (each for each in reversed(self._touched) if self.notebooks.home_of(each) != home)
         known = (document for each in islice(recent, MOST_ASKED) if (document := document_of(each)) is not None)
-        return tuple(islice((each for each in known if self._may_be_shown(each, folder)), MOST_EXCERPTS))
+        shown = islice((each for each in known if self._may_be_shown(each, folder)), MOST_EXCERPTS)
+        return tuple(Beside(each, self._touched[each.uri]) for each in shown)
 
     def _may_be_shown(self, document: Document, folder: str | None) -> bool:
         """Whether a document may stand in the context of another in `folder`."""

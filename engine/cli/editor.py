@@ -19,6 +19,9 @@ from lsp_server.line_index import LineIndex
 from lsp_server.positions import PositionEncoding
 
 ENCODING = PositionEncoding.UTF16
+# What the demo opens is its own, also where the folder for temporary files lies in one that git ignores. It shows one
+# text, whose numbers come with the last one asked for.
+OPTIONS = {"drafts": True, "privacy": {"gitIgnored": True}, "inlineCompletion": {"alternatives": 1}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Editor:
             types.InitializeParams(
                 capabilities=_capabilities(),
                 root_uri=root.as_uri(),
-                initialization_options={"drafts": True},
+                initialization_options=OPTIONS,
             )
         )
         self.client.initialized(types.InitializedParams())

@@ -32,6 +32,7 @@ REPLY_TAGS: Mapping[str, type] = {
     "loading": messages.Loading,
     "ready": messages.Ready,
     "draft": messages.Draft,
+    "found": messages.Found,
     "done": messages.Done,
     "cancelled": messages.Cancelled,
     "failed": messages.Failed,

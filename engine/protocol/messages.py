@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 # More texts for one gap than a person would look through.
 MOST_ALTERNATIVES = 8
@@ -35,7 +35,8 @@ class Fill:
     `draft` is the text now in the gap (warm start), empty when there is none. `max_lines` of 0 means any
     number of lines; 1 stops at the first line end. `deadline_ms` counts from receipt, 0 means none: at the
     deadline the best text so far is returned with `stop="deadline"`. `wants_drafts` asks for `Draft` replies.
-    `alternatives` is how many different texts are wanted in all, 1 to `MOST_ALTERNATIVES`; fewer may come.
+    `alternatives` is how many different texts are wanted in all, 1 to `MOST_ALTERNATIVES`; fewer may come. Where more
+    than one is wanted, each is told as soon as it is ready, by `Found`.
     """
 
     id: str
@@ -128,6 +129,15 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """The texts that a `Fill` which asked for several has so far, as in its `Done`: they will not change."""
+
+    id: str
+    text: str
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """How a result came to be. `passes` are forward passes over the canvas, `tokens` the tokens they yielded.
 
@@ -201,5 +211,5 @@ class StatusReport:
 
 
 Request = Hello | Fill | Rewrite | Cancel | Status | Shutdown
-Reply = Loading | Ready | Draft | Done | Cancelled | Failed | StatusReport
+Reply = Loading | Ready | Draft | Found | Done | Cancelled | Failed | StatusReport
 Message = Request | Reply

@@ -1,7 +1,8 @@
 """textDocument/completion: one entry in the menu, below those of other servers.
 
-The entry replaces the word before the cursor, so that its filter text matches what the user has typed. The menu is
-never held up: at the deadline it goes without the entry, and asks again with the next key.
+The entry replaces the word before the cursor, so that its filter text matches what the user has typed; where the
+editor offers both, replacing takes the rest of the word behind the cursor too. The menu is never held up: at the
+deadline it goes without the entry, and asks again with the next key.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from lsp_server import acceptance
 from lsp_server.document import Document
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job
@@ -19,7 +21,7 @@ from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.settings import Settings
-from lsp_server.suggestion import Gap, may_suggest, suggest
+from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
 
 DETAIL = "Lacuna"
 # Clients sort by this text; a tilde comes behind letters, digits and underscores.
@@ -39,6 +41,7 @@ def completion(
     if snapshot is None or not snapshot.settings.menu:
         return _menu(None)
     cursor = offset_of(snapshot, params.position)
+    session.vicinity.look(uri, cursor)
     job = session.inflight.claim(uri, "menu")
     if not may_suggest(snapshot, cursor):
         job.finish()
@@ -46,17 +49,19 @@ def completion(
     if (known := _known(session, snapshot, cursor)) is not None:
         job.finish()
         session.wake_engine()
-        return _menu(_Entry(snapshot, cursor, known))
+        session.typing.acceptance.recalled += 1
+        return _menu(_Entry(snapshot, cursor, known.texts[0], known.ticket))
     pause_s = session.typing.debounce.pause_s((uri, "menu"), snapshot.settings.inline_debounce_ms / 1000)
     return _answer(session, job, snapshot, cursor, pause_s)
 
 
-def _known(session: Session, snapshot: Snapshot, cursor: int) -> GhostText | None:
+def _known(session: Session, snapshot: Snapshot, cursor: int) -> Offer | None:
     """What was offered here a moment ago: in the menu, or as ghost text of one line."""
     for kind in ("menu", "inline"):
         offer = session.typing.memory.recall(kind, snapshot.document, cursor, snapshot.settings)
         if offer is not None and "\n" not in offer.texts[0].text:
-            return next(iter(session.typing.deletions.without(snapshot.document.uri, offer.texts[:1])), None)
+            is_wanted = session.typing.deletions.without(snapshot.document.uri, offer.texts[:1])
+            return offer if is_wanted else None
     return None
 
 
@@ -65,8 +70,11 @@ async def _answer(session: Session, job: Job, snapshot: Snapshot, cursor: int, p
     ghosts = await suggest(session, job, snapshot, gap, cursor, pause_s)
     if not ghosts:
         return _menu(None)
-    session.typing.memory.keep("menu", snapshot.document, cursor, Offer(ghosts, "", snapshot.settings, is_full=True))
-    return _menu(_Entry(snapshot, cursor, ghosts[0]))
+    ticket = session.typing.acceptance.offered(snapshot.document.uri)
+    session.typing.memory.keep(
+        "menu", snapshot.document, cursor, Offer(ghosts, ticket, snapshot.settings, is_full=True)
+    )
+    return _menu(_Entry(snapshot, cursor, ghosts[0], ticket))
 
 
 def _gap(document: Document, cursor: int, settings: Settings, pause_s: float) -> Gap:
@@ -84,13 +92,24 @@ def _gap(document: Document, cursor: int, settings: Settings, pause_s: float) ->
 
 
 class _Entry:
-    """One entry, as the editor at the other end can read it."""
+    """One entry, as the editor at the other end can read it. `ticket` names it when it is accepted.
 
-    def __init__(self, snapshot: Snapshot, cursor: int, ghost: GhostText) -> None:
+    An edit has one text for both of its ranges. Inserting ends at the cursor where the text agrees with what stands
+    behind it, and replacing takes the rest of the word; where it does not agree, both take the place of what must go.
+    """
+
+    def __init__(self, snapshot: Snapshot, cursor: int, ghost: GhostText, ticket: str) -> None:
+        document = snapshot.document
         self._snapshot = snapshot
-        self._start = word_start(snapshot.document, cursor)
+        self._ticket = ticket
+        self._start = word_start(document, cursor)
         self._end = ghost.end
-        self._text = snapshot.document.slice(self._start, ghost.start) + ghost.text
+        self._text = document.slice(self._start, ghost.start) + ghost.text
+        inserted = _inserted(document, cursor, ghost) if snapshot.capabilities.inserts_or_replaces else None
+        if inserted is not None:
+            self._end = cursor
+            self._text = document.slice(self._start, cursor) + inserted
+        self._replaced = max(self._end, word_end(document, cursor))
 
     def listed(self) -> types.CompletionList:
         """The list of this one entry; what the editor takes as a default of the list is said there."""
@@ -118,21 +137,24 @@ class _Entry:
             insert_text_format=types.InsertTextFormat.PlainText,
             insert_text_mode=types.InsertTextMode.AsIs if self._snapshot.capabilities.text_as_is else None,
             text_edit=self._edit(),
+            command=acceptance.report_of(self._ticket),
             data=self._data(),
         )
 
     def _edit(self) -> types.TextEdit | types.InsertReplaceEdit:
-        area = range_of(self._snapshot, self._start, self._end)
+        inserting = range_of(self._snapshot, self._start, self._end)
         if self._snapshot.capabilities.inserts_or_replaces:
-            return types.InsertReplaceEdit(self._text, insert=area, replace=area)
-        return types.TextEdit(area, self._text)
+            return types.InsertReplaceEdit(self._text, insert=inserting, replace=self._replacing())
+        return types.TextEdit(inserting, self._text)
 
     def _edit_range(self) -> types.Range | types.EditRangeWithInsertReplace:
-        """Inserting and replacing are the same: the text holds of the line's rest what it takes the place of."""
-        area = range_of(self._snapshot, self._start, self._end)
+        inserting = range_of(self._snapshot, self._start, self._end)
         if self._snapshot.capabilities.inserts_or_replaces:
-            return types.EditRangeWithInsertReplace(insert=area, replace=area)
-        return area
+            return types.EditRangeWithInsertReplace(insert=inserting, replace=self._replacing())
+        return inserting
+
+    def _replacing(self) -> types.Range:
+        return range_of(self._snapshot, self._start, self._replaced)
 
     def _data(self) -> dict[str, Any]:
         """What `completionItem/resolve` shows the difference by."""
@@ -151,3 +173,15 @@ def word_start(document: Document, offset: int) -> int:
     before = document.slice(max(0, offset - LONGEST_WORD), offset)
     word = re.search(r"\w*\Z", before)
     return offset - len(word.group() if word else "")
+
+
+def word_end(document: Document, offset: int) -> int:
+    """Where the word that `offset` stands in or before ends."""
+    word = re.match(r"\w*", document.slice(offset, offset + LONGEST_WORD))
+    return offset + len(word.group() if word else "")
+
+
+def _inserted(document: Document, cursor: int, ghost: GhostText) -> str | None:
+    """See `suggestion.inserted_text`; a text that is offered begins at the cursor."""
+    behind = GhostText(0, ghost.end - cursor, ghost.text)
+    return inserted_text(behind, document.slice(cursor, ghost.end), 0) or None

@@ -19,9 +19,9 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from engine.protocol.errors import EngineError
-from lsp_server import __version__, acceptance
+from lsp_server import __version__
 from lsp_server.actions import APPLY
-from lsp_server.commands import COMMANDS, REWRITE, STATUS
+from lsp_server.commands import ACCEPTED, COMMANDS, REWRITE, STATUS
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified, invalid_params
 from lsp_server.offered_edit import offered_edit
@@ -44,7 +44,7 @@ def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awa
         REWRITE: partial(_rewrite, token=params.work_done_token),
         APPLY: partial(_apply, token=params.work_done_token),
         STATUS: _status,
-        acceptance.COMMAND: _accepted,
+        ACCEPTED: _accepted,
     }
     command = commands.get(params.command)
     if command is None:

@@ -1,13 +1,14 @@
 """textDocument/inlineCompletion: ghost text at the cursor.
 
 The newest request of a document wins: an older one is answered null at once. Typing on through what was offered, or
-back, is answered from memory; right after an undo nothing comes by itself. While requests come in quick succession
-only the last of them asks the engine. Who asks explicitly gets several texts; what comes by itself is one.
+back, is answered from memory, also back over a letter that left it; right after an undo nothing comes by itself. While
+requests come in quick succession only the last of them asks the engine. Who asks explicitly gets several texts, as many
+as are there in time; the others are made behind the answer, for who asks again. What comes by itself is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lsprotocol import types
@@ -15,16 +16,16 @@ from lsprotocol import types
 from lsp_server import acceptance
 from lsp_server.alternatives import distinct
 from lsp_server.document import Document
+from lsp_server.gathering import Gathering
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job
 from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
+from lsp_server.undoing import key_between
 
 Reply = types.InlineCompletionList | None
-
-ACCEPTED = "Lacuna: suggestion accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Asked:
     cursor: int
     chosen: Chosen | None
 
+    @property
+    def place(self) -> Hashable:
+        """What the answer depends on beside the document."""
+        return self.cursor, self.chosen, self.snapshot.settings
+
 
 def inline_completion(session: Session, params: types.InlineCompletionParams) -> Awaitable[Reply] | Reply:
     """Claims the document's place and takes the snapshot before anything is awaited."""
@@ -53,18 +59,23 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     if snapshot is None or not snapshot.settings.inline:
         return None
     cursor = offset_of(snapshot, params.position)
-    job = session.inflight.claim(uri, "inline")
-    if not may_suggest(snapshot, cursor):
-        job.finish()
-        return None
+    session.vicinity.look(uri, cursor)
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     chosen = _chosen(snapshot, params.context.selected_completion_info)
     asked = Asked(snapshot, _gap(snapshot, cursor, chosen, automatic), cursor, chosen)
     known = session.typing.memory.recall("inline", asked.gap.document, asked.gap.offset, snapshot.settings)
+    behind = session.typing.gathering.get(uri)
+    if known is not None and behind is not None and behind.serves(snapshot.document, asked.place):
+        # The work for this place goes on; whoever asks for more waits for it.
+        return _recalled(session, asked, known) if automatic else _gathered(session, asked, known, behind)
+    job = session.inflight.claim(uri, "inline")
+    if not may_suggest(snapshot, cursor):
+        job.finish()
+        return None
     taken_back = session.typing.undoing.taken_back(snapshot.document) if automatic else None
     if taken_back is not None:
         job.finish()
-        return _recalled(session, asked, known) if known and _is_a_step(session, asked, taken_back) else None
+        return _recalled(session, asked, known) if known and _is_a_key(asked, known, taken_back) else None
     if known is not None and (automatic or known.is_full):
         job.finish()
         return _recalled(session, asked, known)
@@ -73,16 +84,19 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     return _answer(session, job, asked, known, pause_s)
 
 
-def _is_a_step(session: Session, asked: Asked, before: Document) -> bool:
-    """Whether one Backspace on the way through an offer, or one letter again, led from the version before to this one.
+def _is_a_key(asked: Asked, known: Offer, before: Document) -> bool:
+    """Whether one Backspace behind what is known here, or one letter again, led from the version before to this one.
 
-    Whatever else brings back an older text is an undo: nobody wants to be shown at once what they took back.
+    Whatever else brings back an older text is an undo: nobody wants to be shown at once what they took back. So is a
+    Backspace over all there was to accept.
     """
-    longer = before.length - asked.snapshot.document.length
-    if asked.chosen is not None or abs(longer) != 1:
+    document, cursor = asked.snapshot.document, asked.cursor
+    if asked.chosen is not None:
         return False
-    settings = asked.snapshot.settings
-    return session.typing.memory.recall("inline", before, asked.cursor + longer, settings) is not None
+    if before.length < document.length:
+        return key_between(before, document, cursor - 1) is not None
+    letter = key_between(document, before, cursor)
+    return letter is not None and all(ghost.text != letter for ghost in known.texts)
 
 
 def _chosen(snapshot: Snapshot, info: types.SelectedCompletionInfo | None) -> Chosen | None:
@@ -119,17 +133,43 @@ def _recalled(session: Session, asked: Asked, known: Offer) -> Reply:
 
 async def _answer(session: Session, job: Job, asked: Asked, known: Offer | None, pause_s: float) -> Reply:
     """What the engine says, behind what was offered here before."""
-    fresh = await suggest(session, job, asked.snapshot, asked.gap, asked.cursor, pause_s)
-    if job.is_superseded or not session.is_current(asked.snapshot):
+    gathering = Gathering(asked.snapshot.document, asked.place, job)
+    work = suggest(session, job, asked.snapshot, asked.gap, asked.cursor, pause_s, gathering.tell)
+    gathering.begin(work)
+    return await _gathered(session, asked, known, gathering)
+
+
+async def _gathered(session: Session, asked: Asked, known: Offer | None, gathering: Gathering) -> Reply:
+    """What is there in time of the texts, behind what was offered here before; the others are kept when they come."""
+    fresh = await gathering.within(asked.snapshot.settings.inline_alternatives_ms / 1000)
+    if gathering.is_superseded or not session.is_current(asked.snapshot):
         return None
+    offer = _kept(session, asked, known, fresh, is_full=gathering.is_over)
+    if not gathering.is_over:
+        session.typing.gathering[asked.snapshot.document.uri] = gathering
+        gathering.afterwards(lambda ghosts: _keep_late(session, asked, offer, ghosts))
+    return _listed(asked, offer.texts, offer.ticket) if offer is not None else None
+
+
+def _keep_late(session: Session, asked: Asked, offer: Offer | None, ghosts: tuple[GhostText, ...]) -> None:
+    """Texts that came behind an answer, for who asks again at this place; nobody does once the document moved on."""
+    if session.is_current(asked.snapshot):
+        _kept(session, asked, offer, ghosts, is_full=True)
+
+
+def _kept(
+    session: Session, asked: Asked, known: Offer | None, fresh: tuple[GhostText, ...], *, is_full: bool
+) -> Offer | None:
+    """Remember `fresh` texts behind those known; None where nothing is to be offered."""
     ghosts = distinct((*(known.texts if known is not None else ()), *fresh))
     texts = tuple(ghost for ghost in ghosts if _place(asked, ghost) is not None)
     if not texts:
         return None
     ticket = known.ticket if known is not None else session.typing.acceptance.offered(asked.gap.document.uri)
-    offer = Offer(texts, ticket, asked.snapshot.settings, is_full=bool(fresh) and not asked.gap.automatic)
+    is_full = is_full and bool(fresh) and not asked.gap.automatic
+    offer = Offer(texts, ticket, asked.snapshot.settings, is_full)
     session.typing.memory.keep("inline", asked.gap.document, asked.gap.offset, offer)
-    return _listed(asked, texts, ticket)
+    return offer
 
 
 def _listed(asked: Asked, texts: Iterable[GhostText], ticket: str) -> Reply:
@@ -141,8 +181,7 @@ def _items(asked: Asked, texts: Iterable[GhostText], ticket: str) -> Iterator[ty
     for ghost in texts:
         if (place := _place(asked, ghost)) is not None:
             area, text = place
-            accepted = types.Command(ACCEPTED, acceptance.COMMAND, arguments=[ticket])
-            yield types.InlineCompletionItem(insert_text=text, range=area, command=accepted)
+            yield types.InlineCompletionItem(insert_text=text, range=area, command=acceptance.report_of(ticket))
 
 
 def _place(asked: Asked, ghost: GhostText) -> tuple[types.Range, str] | None:

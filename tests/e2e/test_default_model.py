@@ -57,7 +57,12 @@ def lacuna(*arguments: str, text: str = "", cwd: Path | None = None) -> subproce
     )
 
 
-def test_the_demo_applies_every_edit(environment: Path) -> None:
+def test_the_demo_applies_every_edit_also_where_git_ignores_its_files(
+    environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("*\n", encoding="utf-8")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     done = lacuna("demo", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)

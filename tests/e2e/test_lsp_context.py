@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import lsp_client as lsp
+from tests.fakes.git import git
 
 pytestmark = pytest.mark.asyncio
 
@@ -53,6 +54,27 @@ async def test_the_file_edited_last_comes_first() -> None:
         assert [line for line in prefix.split("\n") if "path" in line] == [
             *("# path: c.py", "# path: d.py", "# path: b.py", "# path: a.py")
         ]
+
+
+async def test_of_a_long_file_the_part_edited_last_is_looked_at() -> None:
+    filler = "# nothing of interest in this line\n" * 2000
+    lines = filler.count("\n")
+    async with lsp.session({"text": "1)"}) as client:
+        client.open(f"{filler}{OTHER}{filler}", "file:///w/b.py")
+        client.open(HERE)
+        assert await prefix_in(client, 0, len(HERE)) == HERE
+        client.send(lsp.change(2, "# more\n", lsp.area((lines, 0), (lines, 0)), "file:///w/b.py"))
+        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
+        assert "# def radius_of(circle_area, precision):\n" in await prefix_in(client, 1, len(HERE))
+
+
+async def test_of_a_long_file_the_part_somebody_completed_in_is_looked_at() -> None:
+    filler = "# nothing of interest in this line\n" * 2000
+    async with lsp.session({"text": "1)"}) as client:
+        client.open(f"{filler}{OTHER}", "file:///w/b.py")
+        await prefix_in(client, filler.count("\n"), 3, "file:///w/b.py")
+        client.open(HERE)
+        assert await prefix_in(client, 0, len(HERE)) == ABOVE + HERE
 
 
 async def test_a_file_of_another_folder_stays_there() -> None:
@@ -148,6 +170,18 @@ async def test_a_git_ignored_file_is_neither_completed_nor_shown_elsewhere(ignor
         assert (await client.engine())["requests"] == []
         client.open(HERE, tracked)
         assert await prefix_in(client, 0, len(HERE), tracked) == HERE
+
+
+async def test_a_file_that_git_tracks_is_completed_though_a_pattern_matches_it(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    for name, text in ((".gitignore", "*.py\n"), ("a.py", ""), ("b.py", "")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    git(tmp_path, "add", "--force", "a.py")
+    async with lsp.session({"text": "1)"}) as client:
+        for name, comes in (("a.py", True), ("b.py", False)):
+            uri = (tmp_path / name).as_uri()
+            client.open("round(2.5, ", uri)
+            assert bool(await client.inline(0, 11, uri)) is comes
 
 
 @pytest.mark.parametrize(

@@ -42,15 +42,66 @@ async def test_an_entry_covers_the_word_and_comes_last() -> None:
         assert "documentation" not in item
 
 
-async def test_insert_and_replace_ranges_where_the_editor_knows_both() -> None:
-    async with lsp.session({"text": "int(x)"}, capabilities=capable(insertReplaceSupport=True)) as client:
-        client.open("pr")
-        edit = (await menu(client, 0, 2))["items"][0]["textEdit"]
-        assert (edit["newText"], edit["insert"], edit["replace"]) == ("print(x)", *[lsp.area((0, 0), (0, 2))] * 2)
-        client.open("print()", version=2)
-        edit = (await menu(client, 0, 6))["items"][0]["textEdit"]
+@pytest.mark.parametrize(
+    ("text", "column", "says", "inserts", "insert_end", "replace_end"),
+    [
+        ("pr", 2, "int(x)", "print(x)", 2, 2),
+        # What stands behind the cursor and ends the text stays where it is; replacing takes the word's rest.
+        ("f(a)", 3, ", b)", "a, b", 3, 3),
+        ("total = prfix + 1", 10, "int_pre", "print_pre", 10, 13),
+        ("x = gr\u00f6\u00dfe", 6, "een_", "green_", 6, 9),
+    ],
+)
+async def test_inserting_ends_at_the_cursor_and_replacing_takes_the_rest_of_the_word(
+    text: str, column: int, says: str, inserts: str, insert_end: int, replace_end: int
+) -> None:
+    async with lsp.session({"text": says}, capabilities=capable(insertReplaceSupport=True)) as client:
+        client.open(text, language="plaintext")
+        (item,) = (await menu(client, 0, column))["items"]
+        edit = item["textEdit"]
+        assert edit["newText"] == inserts
         assert edit["insert"]["start"] == edit["replace"]["start"]
-        assert edit["insert"]["end"]["character"] <= edit["replace"]["end"]["character"]
+        assert (edit["insert"]["end"], edit["replace"]["end"]) == (
+            {"line": 0, "character": insert_end},
+            {"line": 0, "character": replace_end},
+        )
+        start = edit["insert"]["start"]["character"]
+        assert item["filterText"].startswith(text[start:column])
+
+
+async def test_text_that_must_go_goes_either_way() -> None:
+    async with lsp.session({"text": "a, b):"}, capabilities=capable(insertReplaceSupport=True)) as client:
+        client.open("def f():")
+        edit = (await menu(client, 0, 6))["items"][0]["textEdit"]
+        line = "def f():"
+        for way in ("insert", "replace"):
+            span = edit[way]
+            changed = line[: span["start"]["character"]] + edit["newText"] + line[span["end"]["character"] :]
+            assert changed == "def f(a, b):"
+
+
+async def test_an_accepted_entry_is_counted_once() -> None:
+    async with lsp.session({"text": "int(x)"}) as client:
+        client.open("pr")
+        (item,) = (await menu(client, 0, 2))["items"]
+        # Shown again from memory, it is still the same suggestion.
+        (again,) = (await menu(client, 0, 2))["items"]
+        assert again["command"] == item["command"]
+        assert "int" not in str(item["command"])
+        for _ in range(2):
+            call = {key: item["command"][key] for key in ("command", "arguments")}
+            assert await client.request("workspace/executeCommand", call) is None
+        status = await client.request("workspace/executeCommand", {"command": "lacuna.status"})
+        assert status["suggestions"] == {"shown": 1, "accepted": 1, "recalled": 1}
+    assert client.log == b""
+
+
+async def test_ghost_text_in_the_menu_keeps_its_ticket() -> None:
+    async with lsp.session({"text": "int(x)"}) as client:
+        client.open("pr")
+        (ghost,) = await client.inline(0, 2)
+        (item,) = (await menu(client, 0, 2))["items"]
+        assert item["command"] == ghost["command"]
 
 
 @pytest.mark.parametrize("both", [False, True])

@@ -84,6 +84,52 @@ async def test_an_offer_grows_back_over_a_backspace() -> None:
         assert await typist.calls() == 1
 
 
+async def test_a_mistyped_letter_taken_back_shows_the_offer_again() -> None:
+    async with lsp.session({"text": "obar(1)"}, {"text": "other"}, options=NO_PAUSE) as client:
+        typist = Typist(client, "fo")
+        assert await typist.sees() == ["obar(1)"]
+        typist.type("z")
+        typist.back()
+        assert await typist.sees() == ["obar(1)"]
+        for letter in "zy":
+            typist.type(letter)
+        typist.back()
+        # Here nothing was offered, and what was taken back is not asked for anew.
+        assert await typist.sees() == []
+        typist.back()
+        assert await typist.sees() == ["obar(1)"]
+        assert await typist.calls() == 1
+
+
+async def test_a_mistyped_bracket_goes_with_the_closer_the_editor_added() -> None:
+    async with lsp.session({"text": "obar(1)"}, {"text": "never"}, options=NO_PAUSE) as client:
+        typist = Typist(client, "fo")
+        await typist.sees()
+        typist.type("()")
+        typist.back(2)
+        assert await typist.sees() == ["obar(1)"]
+        assert await typist.calls() == 1
+
+
+async def test_several_letters_that_go_at_once_are_an_undo_whatever_was_offered() -> None:
+    async with lsp.session({"text": "obar(1)"}, {"text": "never"}, options=NO_PAUSE) as client:
+        typist = Typist(client, "fo")
+        await typist.sees()
+        typist.type("zy")
+        typist.back(2)
+        assert await typist.sees() == []
+        assert await typist.calls() == 1
+
+
+async def test_all_of_an_offer_taken_back_is_an_undo_though_it_is_one_letter() -> None:
+    async with lsp.session({"text": "o"}, {"text": "never"}, options=NO_PAUSE) as client:
+        typist = Typist(client, "fo")
+        assert await typist.sees() == ["o"]
+        typist.type("o")
+        typist.back()
+        assert await typist.sees() == []
+
+
 async def test_the_same_start_with_another_end_or_language_is_another_place() -> None:
     async with lsp.session({"text": "a"}, {"text": "b"}, {"text": "c"}, options=NO_PAUSE) as client:
         typist = Typist(client, "f()\n")

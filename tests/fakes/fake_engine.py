@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, StatusReport, Stop
+from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, StatusReport, Stop
 from lsp_server.engine_client import EngineState
 
 FACTS = Facts(
@@ -28,7 +28,8 @@ FACTS = Facts(
 class Reply:
     """One scripted answer; of `alternatives` as many are told as were asked for.
 
-    `hold` waits for `FakeEngine.release`; `delay_s` lets real time pass before the answer.
+    `hold` waits for `FakeEngine.release`; `delay_s` lets real time pass before the answer. `found` is how many of the
+    texts, the first included, are told as found before that.
     """
 
     text: str = ""
@@ -36,6 +37,7 @@ class Reply:
     stop: Stop = "end"
     drafts: tuple[str, ...] = ()
     hold: bool = False
+    found: int = 0
     delay_s: float = 0.0
     error: EngineError | None = None
 
@@ -86,6 +88,7 @@ class FakeEngine:
         request: Fill | Rewrite,
         on_draft: Callable[[Draft], None] | None = None,
         *,
+        on_found: Callable[[Found], None] | None = None,
         wait: bool = False,
     ) -> Done:
         reply = self.replies[min(len(self.requests), len(self.replies) - 1)]
@@ -93,6 +96,8 @@ class FakeEngine:
         self._asked.set()
         self._running.add(request.id)
         try:
+            if on_found is not None and reply.found:
+                on_found(Found(request.id, reply.text, reply.alternatives[: reply.found - 1]))
             return await self._run(request, reply, on_draft)
         except asyncio.CancelledError:
             self.cancelled.append(request.id)

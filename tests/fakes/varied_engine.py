@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Fill, Rewrite, StatusReport, Stop
+from engine.protocol.messages import Done, Draft, Fill, Found, Rewrite, StatusReport, Stop
 from tests.fakes.fake_engine import FACTS, FakeEngine, stats
 
 GAP_TEXTS = (
@@ -47,7 +47,12 @@ class VariedEngine(FakeEngine):
         self._jobs = 0
 
     async def submit(
-        self, request: Fill | Rewrite, on_draft: Callable[[Draft], None] | None = None, *, wait: bool = False
+        self,
+        request: Fill | Rewrite,
+        on_draft: Callable[[Draft], None] | None = None,
+        *,
+        on_found: Callable[[Found], None] | None = None,
+        wait: bool = False,
     ) -> Done:
         self._jobs += 1
         chance = random.Random(self._seed ^ zlib.crc32(_shown(request).encode("utf-8", "surrogatepass")))
@@ -57,7 +62,17 @@ class VariedEngine(FakeEngine):
         await self._pass_time(chance, request.deadline_ms)
         if chance.random() < 0.05:
             raise EngineError(chance.choice(FAILURES), "scripted failure", "nothing to do")
-        return _done(chance, request)
+        done = _done(chance, request)
+        if on_found is not None:
+            await self._tell(chance, done, on_found)
+        return done
+
+    @staticmethod
+    async def _tell(chance: random.Random, done: Done, on_found: Callable[[Found], None]) -> None:
+        """Texts one after another; now and then the rest comes behind the server's answer."""
+        for found in range(len(done.alternatives)):
+            on_found(Found(done.id, done.text, done.alternatives[:found]))
+            await asyncio.sleep(chance.choice((0.0, 0.005, 0.5)))
 
     @staticmethod
     async def _pass_time(chance: random.Random, deadline_ms: int) -> None:

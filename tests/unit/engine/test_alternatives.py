@@ -13,7 +13,7 @@ from engine.models.hybrid import HybridDenoiser
 from engine.models.tiny import tiny_denoiser
 from engine.prompts import fill_prompt
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import MOST_ALTERNATIVES, Done, Fill
+from engine.protocol.messages import MOST_ALTERNATIVES, Done, Fill, Found
 from tests.fakes.clock import Clock
 
 LONE = Fill("1", "python", "def f(x):\n    return ", "\n\nprint(f(2))\n", max_tokens=12)
@@ -105,6 +105,22 @@ def test_the_likeliest_fork_comes_first_and_ends_are_none() -> None:
     assert all(fork.token not in model.facts.special.special for fork in forks)
     assert [fork.score for fork in forks] == sorted((fork.score for fork in forks), reverse=True)
     assert isinstance(forks[0], Fork)
+
+
+def test_texts_are_told_as_they_are_found_and_stay() -> None:
+    run, told = core().start(SEVERAL), []
+    while True:
+        try:
+            news = next(run)
+        except StopIteration as finished:
+            done: Done = finished.value
+            break
+        if isinstance(news, Found):
+            told.append(news)
+    assert told[0] == Found(SEVERAL.id, done.text)
+    assert len(told) > 1
+    assert [news.alternatives for news in told] == [done.alternatives[:number] for number in range(len(told))]
+    assert all(news.text == done.text for news in told)
 
 
 def test_equal_requests_get_equal_lists() -> None:

@@ -32,7 +32,7 @@ def drive(engine: EngineCore, request: Fill | Rewrite) -> tuple[Done, list[Draft
         except StopIteration as finished:
             return finished.value, drafts, steps
         steps += 1
-        if draft is not None:
+        if isinstance(draft, Draft):
             drafts.append(draft)
 
 

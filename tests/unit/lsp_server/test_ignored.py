@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lsp_server.ignored import IgnoreRules
+from tests.fakes.git import git
 
 
 def write(path: Path, text: str) -> None:
@@ -94,3 +95,45 @@ def test_a_linked_work_tree_shares_its_repository_s_exclusions(tmp_path: Path) -
     write(linked / ".git", f"gitdir: {main}/.git/worktrees/linked\n")
     assert IgnoreRules().is_ignored(linked / "private.py")
     assert not IgnoreRules().is_ignored(linked / "a.py")
+
+
+def track(root: Path, *names: str) -> None:
+    """Have git track files that it ignores."""
+    for name in names:
+        write(root / name, "")
+    git(root, "add", "--force", *names)
+
+
+def test_a_tracked_file_is_not_ignored_whatever_matches_it(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    write(tmp_path / ".gitignore", "*.py\nbuild/\n")
+    track(tmp_path, "a.py", "build/deep/b.txt")
+    write(tmp_path / "c.py", "")
+    rules = IgnoreRules()
+    names = ("a.py", "build/deep/b.txt", "c.py", "build/c.txt", "build/deep/a.py")
+    said = git(tmp_path, "check-ignore", "--stdin", text="\n".join(names)).split()
+    assert [name for name in names if rules.is_ignored(tmp_path / name)] == said == list(names[2:])
+    git(tmp_path, "rm", "--cached", "-q", "a.py")
+    assert rules.is_ignored(tmp_path / "a.py")
+
+
+def test_where_the_index_cannot_be_read_the_patterns_decide(repository: Path) -> None:
+    write(repository / ".gitignore", "*.py\n")
+    (repository / ".git/index").write_bytes(b"DIRC and no more")
+    assert IgnoreRules().is_ignored(repository / "a.py")
+
+
+def test_linked_work_trees_and_submodules_have_indexes_of_their_own(tmp_path: Path) -> None:
+    main, linked, inner = tmp_path / "main", tmp_path / "linked", tmp_path / "main/inner"
+    (main / ".git/modules").mkdir(parents=True)
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "first")
+    git(main, "worktree", "add", "-q", str(linked))
+    git(main, "init", "-q", "--separate-git-dir", str(main / ".git/modules/inner"), str(inner))
+    for root, name in ((main, "main.py"), (linked, "linked.py"), (inner, "inner.py")):
+        write(root / ".gitignore", "*.py\n")
+        track(root, name)
+    rules = IgnoreRules()
+    tracked = [(root, name) for root in (main, linked, inner) for name in ("main.py", "linked.py", "inner.py")]
+    open_ = [(root, name) for root, name in tracked if not rules.is_ignored(root / name)]
+    assert open_ == [(main, "main.py"), (linked, "linked.py"), (inner, "inner.py")]

@@ -80,22 +80,11 @@ def test_turning_off_ends_all_jobs() -> None:
     assert job.is_superseded
 
 
-@pytest.mark.parametrize(
-    ("encodings", "options", "expected"),
-    [
-        (("utf-8", "utf-16"), None, PositionEncoding.UTF8),
-        (("utf-8", "utf-16"), {"positionEncoding": "utf-16"}, PositionEncoding.UTF16),
-        (None, None, PositionEncoding.UTF16),
-    ],
-)
-def test_the_encoding_is_settled_once(
-    encodings: tuple[str, ...] | None, options: object, expected: PositionEncoding
-) -> None:
+def test_the_encoding_is_settled_once() -> None:
     session, _, _ = new_session()
-    session.begin(Capabilities(position_encodings=encodings), options)
-    assert session.encoding is expected
-    session.configure({"positionEncoding": "auto"})
-    assert session.encoding is expected
+    session.begin(Capabilities(), None, encoding=PositionEncoding.UTF8)
+    session.configure({"positionEncoding": "utf-16"})
+    assert session.encoding is PositionEncoding.UTF8
 
 
 def test_settings_lie_over_those_of_initialize_and_problems_are_told_once() -> None:

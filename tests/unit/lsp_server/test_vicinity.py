@@ -8,14 +8,15 @@ import pytest
 
 from lsp_server.capabilities import Capabilities
 from lsp_server.context import PREFIX_TOKENS
-from lsp_server.document import Document
+from lsp_server.document import Change, Document
 from lsp_server.neighbours import MOST_EXCERPTS
 from lsp_server.notebook import Notebook, Notebooks, OtherCells, text_before
 from lsp_server.outline import PARSED_CHARS
+from lsp_server.positions import TextPosition
 from lsp_server.session import Session, Snapshot
 from lsp_server.surroundings import window_of
 from lsp_server.tokens import estimated_tokens
-from lsp_server.vicinity import IGNORED_FOR_S, LARGEST_CHARS, shown_path
+from lsp_server.vicinity import IGNORED_FOR_S, LARGEST_CHARS, LOOKED_AT_CHARS, Beside, shown_path
 from tests.fakes.fake_editor import FakeClock, FakeEditor
 from tests.fakes.fake_engine import FakeEngine
 
@@ -41,7 +42,7 @@ def snapshot_of(session: Session, uri: str = URI) -> Snapshot:
 
 
 def beside(session: Session) -> list[str]:
-    return [other.uri for other in snapshot_of(session).around.others]
+    return [other.document.uri for other in snapshot_of(session).around.others]
 
 
 def test_the_most_recent_documents_stand_beside_one() -> None:
@@ -50,6 +51,44 @@ def test_the_most_recent_documents_stand_beside_one() -> None:
     assert beside(session) == [f"file:///w/{number}.py" for number in (3, 8, 7, 6)][:MOST_EXCERPTS]
     session.close("file:///w/3.py")
     assert "file:///w/3.py" not in beside(session)
+
+
+LINES = "".join(f"line {number:05}\n" for number in range(LOOKED_AT_CHARS // 5))
+
+
+@pytest.mark.parametrize("place", [0, 7, LOOKED_AT_CHARS // 2, LOOKED_AT_CHARS, len(LINES) - 1, len(LINES), 10**9])
+def test_whole_lines_around_the_place_are_looked_at(place: int) -> None:
+    region = Beside(document(text=LINES), place).region
+    start = LINES.index(region)
+    assert LOOKED_AT_CHARS - 2 * len("line 00000\n") < len(region) <= LOOKED_AT_CHARS
+    assert start <= min(place, len(LINES)) <= start + len(region)
+    assert LINES[: start + 1].endswith("\nl") or start == 0
+    assert region.endswith("\n")
+
+
+@pytest.mark.parametrize("text", ["", "x", "x\r" * LOOKED_AT_CHARS, "x" * 3 * LOOKED_AT_CHARS])
+def test_a_text_without_line_feeds_is_looked_at_too(text: str) -> None:
+    region = Beside(document(text=text), len(text) // 2).region
+    assert len(region) == min(len(text), LOOKED_AT_CHARS)
+
+
+def test_somebody_is_where_they_edited_or_looked_last() -> None:
+    session = session_with(document(text="one\ntwo\nthree\n"), document("file:///w/b.py"))
+
+    def place() -> int:
+        (other,) = snapshot_of(session, "file:///w/b.py").around.others
+        return other.place
+
+    assert place() == 0
+    session.change(URI, 2, [Change(TextPosition(2, 1), TextPosition(2, 3), "")])
+    assert place() == 9
+    session.change(URI, 3, [Change(None, None, "one\ntwo\nthree\n\n")])
+    assert place() == 9
+    session.vicinity.look(URI, 4)
+    assert place() == 4
+    session.close(URI)
+    session.vicinity.look(URI, 4)
+    assert snapshot_of(session, "file:///w/b.py").around.others == ()
 
 
 @pytest.mark.parametrize(
