@@ -1,0 +1,93 @@
+"""From a model's folder to a core that serves canvases: precision, memory, the family's loader, its prompts.
+
+A family's modules, and with them transformers, are imported only when one of its models is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.canvas_core import CanvasCore
+from engine.diffusion.sampling import SamplingConfig
+from engine.models.canvas_model import CanvasModel
+from engine.models.detection import read_config_json
+from engine.models.memory import fitting_precision, free_bytes, values_in
+from engine.models.special_tokens import special_tokens
+from engine.prompt_style import Chat, Encode, PromptStyle, gemma_chat, llama3_chat, qwen_chat, seed_chat
+from engine.protocol.errors import EngineError
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be loaded, and how.
+
+    called: every name the model goes by; variants that share weights and configuration differ in nothing else.
+    """
+
+    folder: Path
+    name: str
+    called: str
+    device: str
+    precision: str
+    window_tokens: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCanvas:
+    """A model, how its prompts are laid out, and how its canvases are denoised."""
+
+    model: CanvasModel
+    style: PromptStyle
+    sampling: SamplingConfig
+
+
+def load_canvas_core(family: str, wanted: Wanted, progress: Progress) -> CanvasCore:
+    """Load a model of a canvas family. Raises EngineError: model_missing, model_corrupt, model_unsupported,
+    out_of_memory."""
+    from engine.runtime.linear import configure_runtime
+
+    configure_runtime(wanted.threads)
+    loaded = _masked(wanted, progress) if family == "masked" else _diffusion_gemma(wanted, progress)
+    return CanvasCore(loaded.model, style=loaded.style, config=loaded.sampling, threads=wanted.threads)
+
+
+def _masked(wanted: Wanted, progress: Progress) -> LoadedCanvas:
+    from engine.models.masked.families import detect
+    from engine.models.masked.loading import load_masked
+
+    config = read_config_json(wanted.folder)
+    layout = detect(config, special_tokens(wanted.folder), wanted.called)
+    if layout is None:
+        raise EngineError(
+            "model_unsupported",
+            f"{wanted.folder} holds a {config.get('model_type', 'nameless')!r} that is no masked-diffusion model",
+            "use the folder as it was published, with its config.json and tokenizer.json",
+        )
+    precision = fitting_precision(wanted.precision, values_in(wanted.folder), free_bytes(wanted.device), wanted.device)
+    loaded = load_masked(
+        wanted.folder,
+        layout=layout.name,
+        name=wanted.name,
+        device=wanted.device,
+        precision=precision,
+        window_tokens=wanted.window_tokens,
+        progress=lambda done: progress("load", done),
+    )
+    chats: dict[str, Callable[[dict[str, int], Encode], Chat | None]] = {
+        "qwen": qwen_chat,
+        "llama3": llama3_chat,
+        "seed": seed_chat,
+    }
+    chat = chats.get(layout.chat)
+    style = PromptStyle(
+        gap=layout.fill,
+        start=tuple(token for token in (loaded.roles.start,) if token >= 0),
+        stop=tuple(token for token in (loaded.roles.stop,) if token >= 0),
+        chat=chat(dict(loaded.roles.turns), loaded.model.tokenizer.encode) if chat else None,
+    )
+    return LoadedCanvas(loaded.model, style, layout.sampling)
