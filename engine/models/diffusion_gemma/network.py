@@ -29,6 +29,7 @@ class GemmaNetwork:
         self._head = model.lm_head
         self._softcap = float(model.final_logit_softcapping)
         self._layer_types = tuple(model.config.text_config.layer_types)
+        self._layer_shapes = self.shapes_of(model)
         for layer in self._decoder.layers:
             _write_in_place(layer.self_attn)
 
@@ -52,13 +53,18 @@ class GemmaNetwork:
     @property
     def layer_shapes(self) -> tuple[LayerShape, ...]:
         """What the cache holds of each layer."""
+        return self._layer_shapes
+
+    @staticmethod
+    def shapes_of(model: Any) -> tuple[LayerShape, ...]:
+        """What the cache of a model holds of each layer; the model may still be without weights."""
         return tuple(
             LayerShape(
-                kv_heads=layer.self_attn.config.num_attention_heads // layer.self_attn.num_key_value_groups,
-                head_dim=layer.self_attn.head_dim,
-                window=layer.self_attn.sliding_window or 0,
+                kv_heads=attention.config.num_attention_heads // attention.num_key_value_groups,
+                head_dim=attention.head_dim,
+                window=attention.sliding_window or 0,
             )
-            for layer in self._decoder.layers
+            for attention in (layer.self_attn for layer in model.model.decoder.layers)
         )
 
     @torch.no_grad()
