@@ -53,9 +53,9 @@ def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: 
     if chat is None:
         frame = (style.start, style.stop) if style.gap == "framed" else ((), ())
         before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]), times=1)
-        # A shifted family needs a row in front of the first place to predict it.
-        known = Known((*frame[0], *before) or style.start, (*behind, *frame[1]))
-        return _finished(known, tuple(warm), limits, facts)
+        if facts.right_context:
+            return _finished(Known((*frame[0], *before), (*behind, *frame[1])), tuple(warm), limits, facts)
+        return _finished(Known((*frame[0], *before)), tuple(warm), limits, facts, behind[:ISLAND_TOKENS])
     return _in_answer(request, tokenizer, facts, chat, (prefix, suffix, tuple(warm)), room, limits)
 
 

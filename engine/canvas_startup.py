@@ -91,3 +91,37 @@ def _masked(wanted: Wanted, progress: Progress) -> LoadedCanvas:
         chat=chat(dict(loaded.roles.turns), loaded.model.tokenizer.encode) if chat else None,
     )
     return LoadedCanvas(loaded.model, style, layout.sampling)
+
+
+def _diffusion_gemma(wanted: Wanted, progress: Progress) -> LoadedCanvas:
+    from engine.models.diffusion_gemma.loading import load_diffusion_gemma
+
+    loaded = load_diffusion_gemma(
+        wanted.folder,
+        name=wanted.name,
+        device=wanted.device,
+        precision=wanted.precision,
+        threads=wanted.threads,
+        window_tokens=wanted.window_tokens,
+        progress=progress,
+    )
+    chat = gemma_chat(loaded.special, loaded.model.tokenizer.encode)
+    start = tuple(loaded.special[text] for text in ("<bos>",) if text in loaded.special)
+    # Without turns the text alone is the prompt, opened as every text of this family is.
+    return LoadedCanvas(
+        loaded.model, PromptStyle("quoted" if chat else "framed", start, chat=chat), DIFFUSION_GEMMA_SAMPLING
+    )
+
+
+DIFFUSION_GEMMA_SAMPLING = SamplingConfig(
+    steps=48,
+    sampler="entropy_bound",
+    schedule="linear",
+    temperature_start=0.8,
+    temperature_end=0.4,
+    deterministic=False,
+    entropy_bound=0.1,
+    stable_steps=1,
+    stop_entropy=0.005,
+)
+"""The defaults of the published generation config."""

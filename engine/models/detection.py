@@ -14,7 +14,7 @@ from engine.models.special_tokens import special_tokens
 FAMILIES = ("hybrid", "masked", "diffusion_gemma")
 """Every family this version loads."""
 _GGUF = {"qwen2": "hybrid"}
-_DIFFUSION_GEMMA = frozenset({"diffusion_gemma", "diffusion_gemma_text"})
+_DIFFUSION_GEMMA = "diffusion_gemma"
 
 
 def family_of(architecture: str, path: Path, name: str = "") -> str | None:
@@ -25,7 +25,7 @@ def family_of(architecture: str, path: Path, name: str = "") -> str | None:
     if path.is_file():
         return _GGUF.get(architecture)
     config = read_config_json(path)
-    if config.get("model_type") in _DIFFUSION_GEMMA:
+    if config.get("model_type") == _DIFFUSION_GEMMA:
         return "diffusion_gemma"
     from engine.models.masked.families import detect
 

@@ -1,4 +1,4 @@
-"""Whether a model fits before it is loaded: its size from the headers of its files, against what is free. 
+"""Whether a model fits before it is loaded: its size from the headers of its files, against what is free.
 
 Running out while loading takes other programs down with it, so what cannot fit is refused first.
 """
@@ -21,7 +21,7 @@ FIXED_SPARE_BYTES = 200 << 20
 
 
 def values_in(folder: Path) -> int:
-    """How many numbers the safetensors files of `folder` hold, from their headers. Raises EngineError(model_corrupt)."""
+    """How many numbers the safetensors files of `folder` hold, by their headers. Raises EngineError(model_corrupt)."""
     return sum(_values_in_file(file) for file in sorted(folder.glob("*.safetensors")))
 
 

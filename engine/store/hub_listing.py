@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.store.progress import SourceError
-from engine.store.registry import HubSpec, ModelFile
+from engine.store.registry import HubSpec, ModelFile, SourceSpec
 
 LISTING_S = 60.0
 SMALL_BYTES = 32 << 20
@@ -145,6 +145,6 @@ def _plain(name: str) -> str:
     return name
 
 
-def pinned(sources: Sequence[object], revision: str) -> tuple[object, ...]:
+def pinned(sources: Sequence[SourceSpec], revision: str) -> tuple[SourceSpec, ...]:
     """The same sources, those of the hub at one commit."""
     return tuple(HubSpec(s.repository, revision) if isinstance(s, HubSpec) else s for s in sources)
