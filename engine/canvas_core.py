@@ -37,13 +37,17 @@ _LEAST_TEMPERATURE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A text as it is answered. ids: the tokens behind it, which may reach beyond where it was cut."""
+    """A text as it is answered. ids: the tokens behind it, which may reach beyond where it was cut.
+
+    lost_bytes: bytes of tokens that make no character together, left out of the text.
+    """
 
     text: str
     ids: tuple[int, ...]
     stop: Stop
     passes: int
     confidence: float
+    lost_bytes: int = 0
 
 
 class CanvasCore:
@@ -152,7 +156,9 @@ class CanvasCore:
         return lambda: timing.expired(self._clock(), prompt.limits.deadline_ms)
 
     def _stats(self, prompt: CanvasPrompt, model: _Watched, result: Finished, timing: Timing) -> Stats:
-        found = faults(result.ids, result.confidence)
+        found = [*faults(result.ids, result.confidence)]
+        if result.lost_bytes:
+            found.append(f"{result.lost_bytes} bytes that make no character were left out")
         sampler = self._config.sampler.replace("_", " ")
         reason = f"this family denoises canvases; accepted by {sampler}, confidence {result.confidence:.2f}"
         return Stats(
@@ -210,13 +216,20 @@ def with_chance(config: SamplingConfig) -> SamplingConfig:
 
 
 def finished(result: CanvasResult, limits: Limits, tokenizer: Tokenizer) -> Finished:
-    """The text of the first hole: at most `max_tokens`, cut at the stop text and the line limit, whole characters."""
+    """The text of the first hole: at most `max_tokens`, cut at the stop text and the line limit, whole characters.
+
+    Tokens settle independently of each other, so one that ends inside a character may be followed by one that does
+    not go on with it. Only the bytes of the broken character are left out: what stands behind them is still meant.
+    """
     ids = result.parts[0]
     stop: Stop = result.stop
     if len(ids) > limits.max_tokens:
         ids, stop = ids[: limits.max_tokens], "budget"
-    text, reason = cut(decode_prefix(tokenizer.decode_bytes(ids)), limits)
-    return Finished(text, tuple(ids), reason or stop, result.steps, result.confidence)
+    data = tokenizer.decode_bytes(ids)
+    whole = data.decode("utf-8", errors="ignore")
+    text, reason = cut(whole, limits)
+    lost = len(data) - len(whole.encode())
+    return Finished(text, tuple(ids), reason or stop, result.steps, result.confidence, lost)
 
 
 def cut(text: str, limits: Limits) -> tuple[str, Stop | None]:

@@ -6,10 +6,12 @@ the gap; what was asked to be changed is never cut.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.canvas_checks import require_room, require_round_trip
+from engine.diffusion.length import GapShape, candidate_lengths
 from engine.diffusion.stopping import Limits
+from engine.gap_shape import gap_shape
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
 from engine.prompt_style import Chat, PromptStyle
@@ -23,6 +25,8 @@ GAP_QUESTION = (
 )
 ISLAND_TOKENS = 32
 """How much right-hand text stands in the canvas of a family that sees nothing behind it."""
+GROWTH, GROWTH_LEAST = 0.25, 16
+"""Places behind the present text of a rewrite, as a share of it and in tokens, for a text that becomes longer."""
 LEAST_GAP = 4
 """The gap that is kept free, in tokens, when a small window has to be shared with context."""
 
@@ -41,11 +45,20 @@ class CanvasPrompt:
         return known + sum(len(part.ids) for part in self.job.parts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """What stands in the gap now, and what its surroundings tell of its length."""
+
+    warm: tuple[int, ...]
+    shape: GapShape
+
+
 def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
     """The gap of a fill. Raises EngineError: round_trip, window_exceeded."""
     prefix, suffix, warm = (
         require_round_trip(text, tokenizer) for text in (request.prefix, request.suffix, request.draft)
     )
+    gap = _Gap(tuple(warm), gap_shape(request.prefix, request.suffix, len(warm), tokenizer))
     limits = Limits(request.max_tokens, request.max_lines, "", request.deadline_ms)
     least = max(len(warm), min(request.max_tokens, LEAST_GAP))
     room = facts.window_tokens - max(least, min(request.max_tokens, facts.window_tokens // 4))
@@ -54,9 +67,9 @@ def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: 
         frame = (style.start, style.stop) if style.gap == "framed" else ((), ())
         before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]), times=1)
         if facts.right_context:
-            return _finished(Known((*frame[0], *before), (*behind, *frame[1])), tuple(warm), limits, facts)
-        return _finished(Known((*frame[0], *before)), tuple(warm), limits, facts, behind[:ISLAND_TOKENS])
-    return _in_answer(request, tokenizer, facts, chat, (prefix, suffix, tuple(warm)), room, limits)
+            return _gap(Known((*frame[0], *before), (*behind, *frame[1])), gap, limits, facts)
+        return _gap(Known((*frame[0], *before)), gap, limits, facts, behind[:ISLAND_TOKENS])
+    return _in_answer(request, tokenizer, facts, chat, (prefix, suffix), gap, room, limits)
 
 
 def _in_answer(
@@ -64,24 +77,23 @@ def _in_answer(
     tokenizer: Tokenizer,
     facts: CanvasFacts,
     chat: Chat,
-    texts: tuple[list[int], list[int], tuple[int, ...]],
+    sides: tuple[list[int], list[int]],
+    gap: _Gap,
     room: int,
     limits: Limits,
 ) -> CanvasPrompt:
     """The gap inside an answer that repeats the code; both sides are quoted in the question as well."""
-    prefix, suffix, warm = texts
     fence = fence_for(request.prefix + request.suffix)
     opened = f"{fence}{request.language}\n"
     frame = _turns(tokenizer, chat, GAP_QUESTION.format(mark=MARK, code=f"{opened}{MARK}\n{fence}"), opened)
-    before, behind = _within(prefix, suffix, room - len(frame), times=2)
+    before, behind = _within(*sides, room - len(frame), times=2)
     left, right = (tokenizer.decode_bytes(ids).decode("utf-8", errors="ignore") for ids in (before, behind))
     question = GAP_QUESTION.format(mark=MARK, code=f"{opened}{left}{MARK}{right}\n{fence}")
     known = (*_turns(tokenizer, chat, question, opened), *before)
     if facts.right_context:
         closing = (*behind, *tokenizer.encode(f"\n{fence}"), *chat.assistant.closes)
-        return _finished(Known(known, closing), warm, limits, facts)
-    island = tuple(behind[:ISLAND_TOKENS])
-    return _finished(Known(known), warm, limits, facts, island)
+        return _gap(Known(known, closing), gap, limits, facts)
+    return _gap(Known(known), gap, limits, facts, behind[:ISLAND_TOKENS])
 
 
 def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
@@ -92,19 +104,18 @@ def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, s
     warm = tuple(require_round_trip(code, tokenizer))
     question = QUESTION.format(code=f"{opened}{code}\n{fence}", instruction=sentence(request.instruction))
     require_round_trip(question, tokenizer)
-    closing = tuple(tokenizer.encode(f"\n{fence}"))
     limits = Limits(request.max_tokens, 0, f"\n{fence}", request.deadline_ms)
     if style.chat is None:
-        start, stop = (style.start, style.stop) if style.gap == "framed" else (style.start[:1], ())
+        start = style.start if style.gap == "framed" else ()
         prefix = (*start, *tokenizer.encode(f"{question}\n\n{opened}"))
-        closing = (*closing, *stop)
     else:
         prefix = _turns(tokenizer, style.chat, question, opened)
-        closing = (*closing, *style.chat.assistant.closes)
-    if facts.right_context:
-        return _finished(Known(prefix, closing), warm, limits, facts)
-    # Nothing is seen behind the canvas: the model closes the block itself, and there the text is cut.
-    return _finished(Known(prefix), warm, limits, facts)
+    budget = require_room(CanvasJob(Known(prefix), (Part(is_hole=True, warm=warm),)), facts, limits.max_tokens)
+    # Nothing known follows: the model closes the block itself, wherever the new code ends, and there it is cut.
+    closed = (*warm, *tokenizer.encode(f"\n{fence}"))[:budget]
+    room = min(budget, len(closed) + max(GROWTH_LEAST, int(len(closed) * GROWTH)))
+    part = Part(is_hole=True, warm=closed, length=room)
+    return CanvasPrompt(CanvasJob(Known(prefix), (part,)), replace(limits, max_tokens=budget))
 
 
 def _turns(tokenizer: Tokenizer, chat: Chat, question: str, opened: str) -> tuple[int, ...]:
@@ -129,10 +140,11 @@ def _within(prefix: list[int], suffix: list[int], room: int, *, times: int) -> t
     return tuple(before), tuple(behind)
 
 
-def _finished(
-    known: Known, warm: tuple[int, ...], limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()
-) -> CanvasPrompt:
-    parts = (Part(is_hole=True, warm=warm), *([Part(is_hole=False, ids=island)] if island else []))
-    job = CanvasJob(known, parts)
-    budget = require_room(job, facts, limits.max_tokens)
-    return CanvasPrompt(job, Limits(budget, limits.max_lines, limits.stop_text, limits.deadline_ms))
+def _gap(known: Known, gap: _Gap, limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()) -> CanvasPrompt:
+    """The job of one gap. Its length is looked for where known text follows; else an end token tells it."""
+    behind = [Part(is_hole=False, ids=island)] if island else []
+    hole = Part(is_hole=True, warm=gap.warm)
+    budget = require_room(CanvasJob(known, (hole, *behind)), facts, limits.max_tokens)
+    if known.suffix or island:
+        hole = replace(hole, candidates=candidate_lengths(gap.shape, budget))
+    return CanvasPrompt(CanvasJob(known, (hole, *behind)), replace(limits, max_tokens=budget))

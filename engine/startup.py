@@ -34,20 +34,9 @@ def load_core(config: EngineConfig, progress: Progress) -> Core:
     located = Store.of_user(os.environ).locate(config.model)
     family = located.entry.family if config.family == "auto" else config.family
     threads = config.threads or os.cpu_count() or 1
+    require_family(family, located)
     if family == "hybrid":
         return _hybrid(config, located, threads, progress)
-    if family not in FAMILIES:
-        raise EngineError(
-            "model_unsupported",
-            f"this version of Lacuna has no family {family!r}, which {located.entry.name} was to be loaded as",
-            f"use one of {', '.join(FAMILIES)}, or leave the family to be found",
-        )
-    if not located.path.is_dir():
-        raise EngineError(
-            "model_unsupported",
-            f"the family {family} is loaded from a folder of safetensors files, and {located.path.name} is a file",
-            "name the folder that holds config.json, or leave the family to be found",
-        )
     wanted = Wanted(
         folder=located.path,
         name=located.entry.name,
@@ -58,6 +47,25 @@ def load_core(config: EngineConfig, progress: Progress) -> Core:
         threads=threads,
     )
     return load_canvas_core(family, wanted, progress)
+
+
+def require_family(family: str, located: Located) -> None:
+    """Raise EngineError(model_unsupported) unless this version has `family` and the weights are in its form."""
+    if family not in FAMILIES:
+        raise EngineError(
+            "model_unsupported",
+            f"this version of Lacuna has no family {family!r}, which {located.entry.name} was to be loaded as",
+            f"use one of {', '.join(FAMILIES)}, or leave the family to be found",
+        )
+    wants_file = family == "hybrid"
+    if located.path.is_file() != wants_file:
+        form = "one GGUF file" if wants_file else "a folder of safetensors files with its config.json"
+        raise EngineError(
+            "model_unsupported",
+            f"the family {family} is loaded from {form}, and {located.path.name} is a "
+            f"{'folder' if wants_file else 'file'}",
+            "leave the family to be found",
+        )
 
 
 def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Progress) -> EngineCore:

@@ -48,7 +48,16 @@ def test_raw_text_stands_on_both_sides_and_nothing_else() -> None:
     job = fill_canvas(FILL, TOKENIZER, FACTS, PromptStyle()).job
     assert text(job.known.prefix) == FILL.prefix
     assert text(job.known.suffix) == FILL.suffix
-    assert job.parts == (Part(is_hole=True),)
+    (hole,) = job.parts
+    assert (hole.is_hole, hole.warm, hole.length) == (True, (), 0)
+
+
+def test_lengths_are_tried_where_text_follows_and_left_to_the_end_token_elsewhere() -> None:
+    (hole,) = fill_canvas(FILL, TOKENIZER, FACTS, PromptStyle()).job.parts
+    assert len(hole.candidates) > 1
+    assert all(1 <= length <= 32 for length in hole.candidates)
+    (open_ended,) = fill_canvas(replace(FILL, suffix=""), TOKENIZER, FACTS, PromptStyle()).job.parts
+    assert open_ended.candidates == ()
 
 
 def test_framed_text_has_its_marks_at_the_ends_of_the_text() -> None:
@@ -101,15 +110,12 @@ def test_the_present_text_is_the_warm_start() -> None:
 def test_a_rewrite_starts_from_the_selection_without_its_margin(style: PromptStyle) -> None:
     prompt = rewrite_canvas(EDIT, TOKENIZER, FACTS, style)
     (hole,) = prompt.job.parts
-    assert text(hole.warm) == "x = 1\ny = 2"
+    assert text(hole.warm) == "x = 1\ny = 2\n```"
+    assert len(hole.warm) < hole.length <= prompt.limits.max_tokens
     assert "Instruction: Add one." in text(prompt.job.known.prefix)
     assert text(prompt.job.known.prefix).endswith("```python\n")
-    assert text(prompt.job.known.suffix) == "\n```"
+    assert prompt.job.known.suffix == ()
     assert prompt.limits.stop_text == "\n```"
-
-
-def test_a_rewrite_by_a_blind_family_closes_its_block_itself() -> None:
-    assert rewrite_canvas(EDIT, TOKENIZER, BLIND, QUOTED).job.known.suffix == ()
 
 
 def test_a_family_without_a_system_turn_is_told_in_the_user_s() -> None:
