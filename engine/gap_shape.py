@@ -1,4 +1,4 @@
-"""What the surroundings of a gap tell of its length: tokens of the lines around it, and of the line it stands on. Pure."""
+"""What the surroundings of a gap tell of its length: tokens of the lines around it and of its own line. Pure."""
 
 from __future__ import annotations
 
