@@ -2,7 +2,8 @@
 
 Owns no sockets and no scheduling. One `next()` on a run is one denoising step, the first one with the reading of the
 known text; closing the run abandons the job. The same request gives the same text: every request draws from generators
-of its own, seeded alike.
+of its own, seeded alike. (What is resident of the known text may have been computed in other pieces; that moves logits
+by the noise of floating point, which only a model that cannot decide makes visible.)
 """
 
 from __future__ import annotations

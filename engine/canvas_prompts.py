@@ -68,7 +68,7 @@ def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: 
         before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]), times=1)
         if facts.right_context:
             return _gap(Known((*frame[0], *before), (*behind, *frame[1])), gap, limits, facts)
-        return _gap(Known((*frame[0], *before)), gap, limits, facts, behind[:ISLAND_TOKENS])
+        return _gap(Known((*frame[0], *before)), gap, limits, facts, _island(behind, facts))
     return _in_answer(request, tokenizer, facts, chat, (prefix, suffix), gap, room, limits)
 
 
@@ -93,7 +93,7 @@ def _in_answer(
     if facts.right_context:
         closing = (*behind, *tokenizer.encode(f"\n{fence}"), *chat.assistant.closes)
         return _gap(Known(known, closing), gap, limits, facts)
-    return _gap(Known(known), gap, limits, facts, behind[:ISLAND_TOKENS])
+    return _gap(Known(known), gap, limits, facts, _island(behind, facts))
 
 
 def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
@@ -138,6 +138,11 @@ def _within(prefix: list[int], suffix: list[int], room: int, *, times: int) -> t
     left = min(PREFIX_TOKENS, share - len(behind))
     before = cut_left(prefix, left) or prefix[len(prefix) - left :] if left > 0 else []
     return tuple(before), tuple(behind)
+
+
+def _island(behind: tuple[int, ...], facts: CanvasFacts) -> tuple[int, ...]:
+    """What of the right-hand text stands in the canvas: at most a quarter of a fixed one, the rest is for the gap."""
+    return behind[: min(ISLAND_TOKENS, facts.canvas_length // 4 or ISLAND_TOKENS)]
 
 
 def _gap(known: Known, gap: _Gap, limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()) -> CanvasPrompt:

@@ -55,24 +55,21 @@ def test_every_layout_is_served(home: Path, layout: str) -> None:
     folder = writers()[layout](home / layout, 0)
     core = load_core(EngineConfig(model=str(folder), device="cpu", threads=1), lambda stage, done: None)
     assert core.facts.family == ("diffusion_gemma" if layout == "diffusion-gemma" else "masked")
-    texts = []
     for request in (FILL, OPEN, EDIT):
         done, drafts = drive(core, request)
-        texts.append(done.text)
         assert (done.id, done.stats.route) == (request.id, "diffusion")
-        assert 0 < done.stats.passes
+        assert done.stats.passes > 0
         assert done.stats.tokens <= request.max_tokens
         assert done.stats.stop in {"end", "budget", "lines"}
         assert bool(drafts) == request.wants_drafts
         assert all(0 <= draft.settled <= len(draft.text) for draft in drafts)
-    assert texts[1].strip().count("\n") == 0
-    assert [drive(core, request)[0].text for request in (FILL, OPEN, EDIT)] == texts
+        assert request is not OPEN or "\n" not in done.text.strip()
+        assert drive(core, request)[0].text == done.text
 
 
 def lacuna(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "engine.cli.main", *arguments], capture_output=True, text=True, timeout=240
-    )
+    command = [sys.executable, "-P", "-m", "engine.cli.main", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=240)
 
 
 def filled(model: str, file: Path) -> dict[str, Any]:

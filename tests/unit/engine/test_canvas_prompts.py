@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.canvas_checks import require_room, require_round_trip
-from engine.canvas_prompts import GAP_QUESTION, ISLAND_TOKENS, MARK, fill_canvas, rewrite_canvas
+from engine.canvas_prompts import GAP_QUESTION, ISLAND_TOKENS, MARK, CanvasPrompt, fill_canvas, rewrite_canvas
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
 from engine.prompt_style import Chat, PromptStyle, Turn, gemma_chat, llama3_chat, qwen_chat, seed_chat
 from engine.prompts import PREFIX_TOKENS, SUFFIX_TOKENS
@@ -148,10 +148,15 @@ def test_an_empty_file_is_a_gap_like_any_other() -> None:
     assert (prompt.job.known, prompt.limits.max_tokens) == (Known(()), 16)
 
 
+def lay_out(request: Fill | Rewrite, tokenizer: ByteTokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
+    if isinstance(request, Fill):
+        return fill_canvas(request, tokenizer, facts, style)
+    return rewrite_canvas(request, tokenizer, facts, style)
+
+
 def refused(request: Fill | Rewrite, facts: CanvasFacts = FACTS, style: PromptStyle | None = None) -> EngineError:
-    lay_out = fill_canvas if isinstance(request, Fill) else rewrite_canvas
     with pytest.raises(EngineError) as caught:
-        lay_out(request, TOKENIZER, facts, style or PromptStyle())  # type: ignore[operator]
+        lay_out(request, TOKENIZER, facts, style or PromptStyle())
     assert caught.value.remedy
     return caught.value
 
@@ -192,9 +197,8 @@ class Lossy(ByteTokenizer):
     ],
 )
 def test_text_that_does_not_come_back_is_refused_and_not_guessed(request_: Fill | Rewrite) -> None:
-    lay_out = fill_canvas if isinstance(request_, Fill) else rewrite_canvas
     with pytest.raises(EngineError) as caught:
-        lay_out(request_, Lossy(), FACTS, ANSWER)  # type: ignore[operator]
+        lay_out(request_, Lossy(), FACTS, ANSWER)
     assert (caught.value.kind, "é" in caught.value.message) == ("round_trip", False)
 
 
