@@ -75,8 +75,9 @@ class CanvasRun:
         self.accepted = torch.zeros_like(layout.held)
         self.changed = torch.zeros_like(layout.held)
         self.steps_done = 0
-        self.finished = False
         self._plan(steps)
+        # A warm start with nothing re-opened is finished before it begins.
+        self.finished = not bool((self._open() | layout.doubted).any())
 
     @property
     def hole(self) -> torch.Tensor:
