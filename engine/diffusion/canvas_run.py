@@ -310,11 +310,10 @@ class CanvasRun:
             # Out of steps with places left: they wait for their block, or the model says nothing usable of them.
             self._plan(free)
             return not settled
-        if self._edits_left > 0:
-            # The first pass over a full canvas is due in any case, each other one only after a change.
-            self._edits_left = self._edits_left - 1 if moving or self._edits_left == _EDIT_STEPS else 0
-            if self._edits_left:
-                return False
+        # The first pass over a full canvas is due in any case, each other one only after a change.
+        if self._edits_left > 0 and (moving or self._edits_left == _EDIT_STEPS):
+            self._edits_left -= 1
+            return False
         if self._unverified:
             self._unverified, self._verifying = False, True
             self._layout = replace(self._layout, doubted=self._correctable())

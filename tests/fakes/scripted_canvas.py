@@ -16,7 +16,16 @@ from engine.diffusion.constraint import Constraint
 from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.stopping import Limits
-from engine.models.canvas_model import CanvasFacts, CanvasJob, CanvasModel, Known, Part, Prediction, StepInput
+from engine.models.canvas_model import (
+    CanvasContext,
+    CanvasFacts,
+    CanvasJob,
+    CanvasModel,
+    Known,
+    Part,
+    Prediction,
+    StepInput,
+)
 from engine.tokenizer import ByteTokenizer
 
 END, MASK, EXPAND, DELETE, UNDECODABLE, VOCAB = 256, 257, 258, 259, 260, 264
@@ -72,7 +81,8 @@ class ScriptedCanvasModel:
         self.opened.append(known)
         return ScriptedContext(known)
 
-    def step(self, context: ScriptedContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
+    def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
+        assert isinstance(context, ScriptedContext)
         self.calls.append(list(inputs))
         self.refreshed.append(refresh)
         return [
@@ -80,11 +90,12 @@ class ScriptedCanvasModel:
             for each in inputs
         ]
 
-    def commit(self, context: ScriptedContext, ids: Sequence[int]) -> None:
+    def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:
+        assert isinstance(context, ScriptedContext)
         self.committed.append(tuple(ids))
         context.known = Known((*context.known.prefix, *ids), context.known.suffix)
 
-    def close(self, context: ScriptedContext) -> None:
+    def close(self, context: CanvasContext) -> None:
         self.closed += 1
 
 
