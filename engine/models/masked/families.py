@@ -16,7 +16,6 @@ from engine.protocol.errors import EngineError
 Stock = Literal["qwen2", "qwen3", "llama"]
 Chat = Literal["none", "qwen", "llama3", "seed"]
 Fill = Literal["raw", "framed", "answer", "quoted"]
-BlockOrigin = Literal["text", "canvas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,8 @@ class Layout:
     start, stop: put around a text where `fill` is "framed"; `start` also stands in front of an empty prefix, so that a
         shifted family has a row that predicts the first place.
     shift: place i is predicted by the output of place i - 1, as in the causal model the family was made from.
-    block: places of a block in block-causal families, 0 where every place sees every other.
-    block_origin: where blocks are counted from: the first token of the text, or the first place of the canvas.
+    block: places of a block in block-causal families, counted from the first token of the text, as in training; 0
+        where every place sees every other.
     fill: how a gap is laid out (see `prompts`). chat: whose turns an instruction is put in.
     window: tokens the family was trained on, 0 for what config.json says. trained_steps: as in `CanvasFacts`.
     """
@@ -56,7 +55,6 @@ class Layout:
     delete: Token = NONE
     shift: bool = False
     block: int = 0
-    block_origin: BlockOrigin = "text"
     fill: Fill = "raw"
     chat: Chat = "none"
     window: int = 0
@@ -111,7 +109,6 @@ def _a2d(name: str, *, block: int) -> Layout:
         mask=Token(("<|mask|>",)),
         ends=(_IM_END, _END_OF_TEXT),
         block=block,
-        block_origin="canvas",
         fill="quoted" if block else "answer",
         chat="qwen",
         sampling=_LIKELIEST_FIRST,
