@@ -16,6 +16,7 @@ from engine.models.canvas_model import CanvasFacts
 from engine.models.masked.config import Architecture
 from engine.models.masked.families import LAYOUTS, Layout
 from engine.models.masked.model import MaskedModel
+from engine.models.masked.weights import Network, stock_network
 from engine.tokenizer import ByteTokenizer
 
 LETTERS = 12
@@ -56,14 +57,10 @@ def riddles(count: int, seed: int) -> list[Riddle]:
 
 def train(*, shift: bool, seed: int = 0) -> MaskedModel:
     """Train with the masked-diffusion objective on gaps of every mask rate (Sahoo et al. 2024, arXiv 2406.07524)."""
-    from transformers import Qwen2ForCausalLM
-
-    config = ARCHITECTURE.stock_config()
-    config._attn_implementation = "sdpa"
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = Qwen2ForCausalLM(config)
+        network = stock_network(ARCHITECTURE, "cpu")
     optimiser = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.0)
     for step in range(STEPS):
         for group in optimiser.param_groups:
@@ -77,18 +74,15 @@ def train(*, shift: bool, seed: int = 0) -> MaskedModel:
             logits = logits.roll(1, dims=1)
         loss = cross_entropy(logits[masked], text[masked])
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     network.requires_grad_(False)
     network.train(False)
     return wrap(network, LAYOUTS["dream" if shift else "a2d-mdlm"])
 
 
-def wrap(network: object, layout: Layout) -> MaskedModel:
+def wrap(network: Network, layout: Layout) -> MaskedModel:
     """The network behind the seam, taken for a checkpoint of `layout`."""
-    from transformers import Qwen2ForCausalLM
-
-    assert isinstance(network, Qwen2ForCausalLM)
     forbidden = torch.zeros(VOCAB, dtype=torch.bool)
     forbidden[[MASK, BAR]] = True
     facts = CanvasFacts(

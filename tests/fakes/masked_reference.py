@@ -22,7 +22,8 @@ def uncached(masked: Masked, prefix: Sequence[int], canvas: Sequence[int], suffi
     blocks = places // masked.layout.block if masked.layout.block else torch.zeros_like(places)
     visible = (blocks[None, :] <= blocks[:, None])[None, None]
     with torch.no_grad():
-        logits = masked.model.network(input_ids=ids, attention_mask=visible, is_causal=False, use_cache=False).logits[0]
+        output = masked.model.network(input_ids=ids, attention_mask=visible, is_causal=False, use_cache=False)
+    logits: torch.Tensor = output.logits[0]
     start = len(prefix) - (1 if masked.layout.shift else 0)
     return logits[start : start + len(canvas)]
 
@@ -47,8 +48,7 @@ def llada_forward(folder: Path, ids: Sequence[int], *, heads: int, theta: float,
         part = {name: tensors[f"{block}{name}.weight"] for name in ("q_proj", "k_proj", "v_proj", "attn_out")}
         normed = _norm(hidden, tensors[f"{block}attn_norm.weight"], epsilon)
         query, key, value = (
-            (normed @ part[name].T).unflatten(-1, (heads, -1)).transpose(0, 1)
-            for name in ("q_proj", "k_proj", "v_proj")
+            (normed @ part[name].T).view(len(ids), heads, -1).transpose(0, 1) for name in ("q_proj", "k_proj", "v_proj")
         )
         seen = scaled_dot_product_attention(_turned(query, theta), _turned(key, theta), value)
         hidden = hidden + seen.transpose(0, 1).flatten(1) @ part["attn_out"].T

@@ -117,7 +117,9 @@ def _a2d(name: str, *, block: int) -> Layout:
 
 _LAYOUTS = (
     Layout(
-        name="open-dcoder",  # Open-dLLM, arXiv 2605.06885: Qwen2.5-Coder-0.5B, P2 sampling
+        # Open-dLLM, arXiv 2605.06885. It samples with P2 (Peng et al. 2025, arXiv 2502.03540): the least likely tokens
+        # are masked again. Here the probability of the present token decides, there that of a freshly drawn one.
+        name="open-dcoder",
         model_types=frozenset({"qwen2"}),
         stock="qwen2",
         mask=Token(("<M>", "[MASK]", "<|mask|>")),
@@ -133,8 +135,8 @@ _LAYOUTS = (
             temperature_end=0.6,
             deterministic=False,
             top_p=0.95,
-            remask="confidence",
-            remask_strength=1.0,
+            remask="cap",
+            remask_strength=0.1,
         ),
     ),
     _a2d("a2d-mdlm", block=0),  # dllm: the weights of Qwen with the causal mask taken away

@@ -13,7 +13,15 @@ from engine.models.canvas_model import CanvasFacts
 from engine.models.masked.config import Architecture, architecture_of
 from engine.models.masked.families import Layout, detect, layout_named
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.vocabulary import Roles, Vocabulary, forbidden_ids, read_json, read_vocabulary, roles_of
+from engine.models.masked.vocabulary import (
+    Roles,
+    Vocabulary,
+    forbidden_ids,
+    read_json,
+    read_vocabulary,
+    require_rows,
+    roles_of,
+)
 from engine.models.masked.weights import STOCK_NAMES, load_network, plain_name
 from engine.protocol.errors import EngineError
 
@@ -58,6 +66,7 @@ def load_masked(
     vocabulary = read_vocabulary(folder)
     chosen = layout_named(layout) if layout else _detected(folder, config, vocabulary, name)
     architecture = architecture_of(config, chosen)
+    require_rows(vocabulary, architecture.vocab, folder)
     roles = roles_of(chosen, vocabulary, config, architecture.vocab)
     network = load_network(
         folder,
@@ -76,8 +85,7 @@ def load_masked(
         precision=precision,
         window_tokens=window_tokens,
     )
-    start = max(roles.start, *roles.ends, -1) if roles.start < 0 else roles.start
-    model = MaskedModel(network, chosen, vocabulary.tokenizer, facts, start_id=start)
+    model = MaskedModel(network, chosen, vocabulary.tokenizer, facts, start_id=roles.start)
     return Masked(model, chosen, roles)
 
 

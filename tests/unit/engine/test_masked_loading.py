@@ -244,6 +244,9 @@ def test_a_tokenizer_that_could_not_give_text_back_is_refused(tmp_path: Path) ->
     (folder / "tokenizer.json").write_text(pristine)
     edit_json(folder / "tokenizer.json", lambda stored: stored["model"].update(merges=[["nowhere", "x"]]))
     refused(folder, "model_corrupt")
+    (folder / "tokenizer.json").write_text(pristine)
+    edit_json(folder / "tokenizer.json", lambda stored: stored["model"]["vocab"].update({"ab": 10_000}))
+    assert "no embedding" in refused(folder, "model_corrupt")
 
 
 def test_options_that_do_not_exist_are_refused(tmp_path: Path) -> None:

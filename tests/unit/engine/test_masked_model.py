@@ -18,7 +18,6 @@ from engine.protocol.errors import EngineError
 from tests.fakes.checkpoints import write_checkpoint
 from tests.fakes.masked_reference import canvas_of, uncached
 
-TOLERANCE = {"atol": 2e-5, "rtol": 1e-5}
 EVERY = sorted(LAYOUTS)
 BIDIRECTIONAL = [name for name in EVERY if not LAYOUTS[name].block]
 BLOCKS = [name for name in EVERY if LAYOUTS[name].block]
@@ -65,7 +64,7 @@ def step(model: MaskedModel, context: Any, canvases: Sequence[Sequence[int]], *,
 
 
 def same(left: torch.Tensor, right: torch.Tensor) -> None:
-    torch.testing.assert_close(left, right, **TOLERANCE)
+    torch.testing.assert_close(left, right, atol=2e-5, rtol=1e-5)
 
 
 @contextmanager
@@ -192,7 +191,7 @@ def test_no_step_moves_the_known_text(load: Load, layout: str) -> None:
     masked = load(layout)
     context = masked.model.open(known_for(masked))
     step(masked.model, context, [masks(masked, 8)])
-    layers = context.resident.cache.layers
+    layers: list[Any] = list(context.resident.cache.layers)
     before = [(layer.keys.data_ptr(), layer.keys[0, :, :4].clone()) for layer in layers]
     for length in (8, 9, 4):
         step(masked.model, context, [guesses(masked, length, length)])
