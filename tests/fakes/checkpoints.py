@@ -11,7 +11,6 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from engine.tokenizer import QWEN2_SPLIT, byte_alphabet
+from tests.fakes.tiny_gemma import write_diffusion_gemma
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, INTERMEDIATE, WINDOW = 2, 32, 4, 2, 64, 4096
 SPARE_ROWS = 5
@@ -143,10 +143,7 @@ def writers() -> dict[str, Callable[[Path, int], Path]]:
         return lambda folder, seed: write_checkpoint(folder, layout, seed=seed)
 
     found = {layout: masked(layout) for layout in TINY_LAYOUTS}
-    if find_spec("tests.fakes.tiny_gemma") is not None:
-        from tests.fakes.tiny_gemma import write_diffusion_gemma
-
-        found["diffusion-gemma"] = lambda folder, seed: write_diffusion_gemma(folder, seed=seed)
+    found["diffusion-gemma"] = lambda folder, seed: write_diffusion_gemma(folder, seed=seed)
     return found
 
 
