@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from engine.diffusion.sampling import SamplingConfig
@@ -69,7 +69,8 @@ _DREAM_MASK = Token(("<|mask|>",), 151666)
 _DREAM_START = Token(("<|beginoftext|>",), 151665)
 
 # The shifted families sample one place per step, the one of least entropy (alg="entropy"): a bound of 0 accepts just
-# that one. Steps are left to the hole's length, which is what one per place means.
+# that one. Steps are left to the hole's length, which is what one per place means; DreamOn needs more, as its holes
+# grow.
 
 
 def _surest_first(temperature: float, top_p: float) -> SamplingConfig:
@@ -157,7 +158,7 @@ _LAYOUTS = (
         shift=True,
         fill="framed",
         window=2048,
-        sampling=_surest_first(0.2, 0.9),
+        sampling=replace(_surest_first(0.2, 0.9), steps=256),
     ),
     Layout(
         name="llada",  # Nie et al. 2025, arXiv 2502.09992; LLaDA-8B and LLaDA-1.5

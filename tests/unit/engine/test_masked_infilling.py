@@ -10,15 +10,16 @@ import torch
 from engine.models.canvas_model import Known, StepInput
 from engine.models.masked.families import LAYOUTS
 from engine.models.masked.model import MaskedModel
-from tests.fakes.known_answer import BAR, HALF, MASK, Riddle, masks, riddles, train, wrap
+from tests.fakes.known_answer import BAR, HALF, MASK, Riddle, masks, riddles, wrap
 
 COUNT = 40
 CHANCE = 1 / 12
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["shifted", "unshifted"])
+@pytest.fixture(params=["shifted_answerer", "unshifted_answerer"])
 def trained(request: pytest.FixtureRequest) -> MaskedModel:
-    return train(shift=request.param)
+    model: MaskedModel = request.getfixturevalue(request.param)
+    return model
 
 
 def one_pass(model: MaskedModel, riddle: Riddle, suffix: Sequence[int]) -> torch.Tensor:
