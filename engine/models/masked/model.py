@@ -153,12 +153,11 @@ class MaskedModel:
         known = torch.tensor(
             (*context.prefix[: before - lead], *context.suffix), dtype=torch.int64, device=self._device
         )
-        lengths = torch.tensor([canvas.length for canvas in canvases], device=self._device)
         ids = torch.cat((known.expand(len(canvases), -1), self._canvas_rows(context, canvases, longest)), dim=1)
         left = torch.arange(before - lead, device=self._device).expand(len(canvases), -1)
-        right = before + lengths[:, None] + torch.arange(after, device=self._device)
+        right = torch.stack([torch.arange(after, device=self._device) + before + each.length for each in canvases])
         middle = torch.arange(before - lead, before + longest, device=self._device).expand(len(canvases), -1)
-        mask = self._padding_mask(lengths, held + lead, longest, canvases)
+        mask = self._padding_mask(canvases, held + lead, longest)
         hidden = self._run(cache, ids, torch.cat((left, right, middle), dim=1), mask)
         cache.keep(held)
         context.lengths = [canvas.length for canvas in canvases]
@@ -174,8 +173,7 @@ class MaskedModel:
                 cache.turn(row, before - lead, before - lead + after, *self._angle(canvas.length - length))
         context.lengths = [canvas.length for canvas in canvases]
         positions = torch.arange(before - lead, before + longest, device=self._device).expand(len(canvases), -1)
-        lengths = torch.tensor(context.lengths, device=self._device)
-        mask = self._padding_mask(lengths, cache.held + lead, longest, canvases)
+        mask = self._padding_mask(canvases, cache.held + lead, longest)
         return self._run(cache, self._canvas_rows(context, canvases, longest), positions, mask)
 
     def _block_pass(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> torch.Tensor:
@@ -184,10 +182,8 @@ class MaskedModel:
         places = context.lead + longest
         cache.prepare(len(canvases), places)
         positions = torch.arange(cache.held, cache.held + places, device=self._device)
-        visible = self._block_mask(positions, cache.held)
-        lengths = torch.tensor([canvas.length for canvas in canvases], device=self._device)
-        padding = self._padding_mask(lengths, cache.held + context.lead, longest, canvases)
-        visible = _both(visible, padding)
+        padding = self._padding_mask(canvases, cache.held + context.lead, longest)
+        visible = _both(self._block_mask(positions, cache.held), padding)
         ids = self._canvas_rows(context, canvases, longest)
         return self._run(cache, ids, positions.expand(len(canvases), -1), visible)
 
@@ -228,12 +224,11 @@ class MaskedModel:
             rows[row, context.lead : context.lead + canvas.length] = canvas.ids
         return rows
 
-    def _padding_mask(
-        self, lengths: torch.Tensor, known: int, longest: int, canvases: Sequence[Canvas]
-    ) -> torch.Tensor | None:
+    def _padding_mask(self, canvases: Sequence[Canvas], known: int, longest: int) -> torch.Tensor | None:
         """[rows, 1, 1, known + longest] bool that hides what pads a canvas; None when all are of one length."""
         if all(canvas.length == longest for canvas in canvases):
             return None
+        lengths = torch.tensor([canvas.length for canvas in canvases], device=self._device)
         places = torch.arange(known + longest, device=self._device)
         return (places < known + lengths[:, None])[:, None, None]
 

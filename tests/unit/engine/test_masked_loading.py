@@ -13,10 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from engine.diffusion.length import LengthCalibration
 from engine.models.canvas_model import Known
 from engine.models.masked.config import architecture_of
 from engine.models.masked.families import LAYOUTS
-from engine.models.masked.loading import load_masked
+from engine.models.masked.loading import CALIBRATION, load_masked
 from engine.models.masked.weights import weight_files
 from engine.protocol.errors import EngineError
 from tests.fakes.checkpoints import HEADS, SPARE_ROWS, TINY_LAYOUTS, write_all, write_checkpoint
@@ -127,6 +128,45 @@ def test_the_weight_names_of_llada_mean_what_its_own_code_computes(tmp_path: Pat
     context = masked.model.open(Known(tuple(ids[:5]), tuple(ids[9:])))
     logits = masked.model.step(context, [canvas_of(ids[5:9])])[0].logits
     torch.testing.assert_close(logits, reference[5:9], atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("layout", "model_type"),
+    [
+        ("open-dcoder", "qwen2"),
+        ("dream", "qwen2"),
+        ("sdar", "qwen3"),
+        ("a2d-bd3lm", "qwen3"),
+        ("stable-diffcoder", "llama"),
+    ],
+)
+def test_the_library_s_own_loader_makes_the_same_model(tmp_path: Path, layout: str, model_type: str) -> None:
+    """Our reading of config.json and of the weights, against transformers' own, where the names allow it."""
+    from transformers import AutoModelForCausalLM
+
+    folder = write_checkpoint(tmp_path / layout, layout)
+    masked = load_masked(folder)
+
+    def as_stock(config: dict[str, Any]) -> None:
+        config["model_type"] = model_type
+        for name in ("auto_map", "pad_token_id", "mask_token_id"):  # ids of the real size are outside this vocabulary
+            config.pop(name, None)
+
+    edit_json(folder / "config.json", as_stock)
+    stock = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    ids = torch.tensor([masked.model.tokenizer.encode("def f(x):\n    return x")])
+    with torch.no_grad():
+        expected, found = (network(ids, use_cache=False).logits for network in (stock, masked.model.network))
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-5)
+
+
+def test_a_length_calibration_beside_the_weights_is_read(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "dream", "dream")
+    assert load_masked(folder).model.facts.calibration == LengthCalibration()
+    LengthCalibration(floor=0.5).save(folder / CALIBRATION)
+    assert load_masked(folder).model.facts.calibration.floor == 0.5
+    (folder / CALIBRATION).write_text("[]")
+    assert CALIBRATION in refused(folder, "model_corrupt")
 
 
 def test_nothing_of_a_checkpoint_is_executed(tmp_path: Path) -> None:
