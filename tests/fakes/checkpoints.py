@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from engine.tokenizer import QWEN2_SPLIT, byte_alphabet
+from tests.fakes.tiny_gemma import write_diffusion_gemma
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, INTERMEDIATE, WINDOW = 2, 32, 4, 2, 64, 4096
 SPARE_ROWS = 5
@@ -47,6 +47,7 @@ class TinyLayout:
     specials_first: bool = False
     tied: bool = False
     shards: int = 1
+    layers: int = LAYERS
     head_dim: int = HIDDEN // HEADS
     kv_heads: int = KV_HEADS
     rope_theta: float = 1_000_000.0
@@ -112,15 +113,13 @@ TINY_LAYOUTS: Mapping[str, TinyLayout] = {
         stored_name=_llada_name,
     ),
     "sdar": TinyLayout("qwen3", _remote("sdar", "SDARForCausalLM"), (*_QWEN, "<|MASK|>"), head_dim=16, shards=2),
-    "stable-diffcoder": TinyLayout(
-        "llama", {"model_type": "llama"}, _SEED, specials_first=True, rope_theta=500_000.0
-    ),
+    "stable-diffcoder": TinyLayout("llama", {"model_type": "llama"}, _SEED, specials_first=True, rope_theta=500_000.0),
 }
 
 
-def write_checkpoint(folder: Path, layout: str, *, seed: int = 0) -> Path:
+def write_checkpoint(folder: Path, layout: str, *, seed: int = 0, layers: int = LAYERS) -> Path:
     """Write one checkpoint; equal bytes for equal arguments. The folder's last name should be the layout's."""
-    tiny = TINY_LAYOUTS[layout]
+    tiny = replace(TINY_LAYOUTS[layout], layers=layers)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = tokenizer_json(tiny)
     rows = max(token["id"] for token in tokenizer["added_tokens"]) + 1 if not tiny.specials_first else 0
@@ -144,10 +143,7 @@ def writers() -> dict[str, Callable[[Path, int], Path]]:
         return lambda folder, seed: write_checkpoint(folder, layout, seed=seed)
 
     found = {layout: masked(layout) for layout in TINY_LAYOUTS}
-    if find_spec("tests.fakes.tiny_gemma") is not None:
-        from tests.fakes.tiny_gemma import write_diffusion_gemma
-
-        found["diffusion-gemma"] = lambda folder, seed: write_diffusion_gemma(folder, seed=seed)
+    found["diffusion-gemma"] = lambda folder, seed: write_diffusion_gemma(folder, seed=seed)
     return found
 
 
@@ -200,7 +196,7 @@ def _stock_config(tiny: TinyLayout, rows: int) -> dict[str, Any]:
         "intermediate_size": INTERMEDIATE,
         "max_position_embeddings": WINDOW,
         "num_attention_heads": HEADS,
-        "num_hidden_layers": LAYERS,
+        "num_hidden_layers": tiny.layers,
         "num_key_value_heads": tiny.kv_heads,
         "rms_norm_eps": 1e-6,
         "rope_scaling": None,
@@ -221,7 +217,7 @@ def _llada_config(tiny: TinyLayout, rows: int) -> dict[str, Any]:
         **{"embedding_size": rows, "eos_token_id": 126081, "include_bias": False, "include_qkv_bias": False},
         **{"input_emb_norm": False, "layer_norm_type": "rms", "layer_norm_with_affine": True},
         **{"mask_token_id": 126336, "max_sequence_length": WINDOW, "mlp_hidden_size": INTERMEDIATE, "mlp_ratio": 4},
-        **{"multi_query_attention": None, "n_heads": HEADS, "n_kv_heads": tiny.kv_heads, "n_layers": LAYERS},
+        **{"multi_query_attention": None, "n_heads": HEADS, "n_kv_heads": tiny.kv_heads, "n_layers": tiny.layers},
         **{"rms_norm_eps": 1e-5, "rope": True, "rope_theta": tiny.rope_theta, "scale_logits": False},
         **{"vocab_size": rows, "weight_tying": False},
         **tiny.config,
@@ -255,7 +251,7 @@ def _sizes(tiny: TinyLayout, rows: int) -> dict[str, tuple[int, ...]]:
     sizes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (rows, HIDDEN), "model.norm.weight": (HIDDEN,)}
     if not tiny.tied:
         sizes["lm_head.weight"] = (rows, HIDDEN)
-    for layer in range(LAYERS):
+    for layer in range(tiny.layers):
         attention = f"model.layers.{layer}.self_attn."
         for part, out in (("q", wide), ("k", narrow), ("v", narrow)):
             sizes[f"{attention}{part}_proj.weight"] = (out, HIDDEN)

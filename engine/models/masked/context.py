@@ -16,12 +16,10 @@ class Resident:
     """A cache and what its known text is, as far as another request may use it.
 
     encoded: ids whose keys and values the cache holds exactly, from its start (block-causal families only).
-    offset: where block borders lie: at places that are `offset` more than a multiple of the block.
     """
 
     cache: DualCache
     encoded: list[int] = field(default_factory=list)
-    offset: int = 0
 
 
 @dataclass(slots=True)
@@ -51,12 +49,12 @@ class ResidentPool:
         self._shape = shape
         self._idle: list[Resident] = []  # the least recently used first
 
-    def take(self, ids: Sequence[int], offset: int) -> Resident:
+    def take(self, ids: Sequence[int]) -> Resident:
         """A cache for a text; what it holds of another one behind the common beginning is not cut off yet."""
 
         def worth(resident: Resident) -> int:
             """Places that would be kept, or -1 if more would be lost: that one is another file's."""
-            shared = common_prefix(resident.encoded, ids) if resident.offset == offset else 0
+            shared = common_prefix(resident.encoded, ids)
             return shared if 2 * shared >= len(resident.encoded) else -1
 
         fitting = [resident for resident in self._idle if worth(resident) >= 0]

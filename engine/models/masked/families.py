@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from engine.diffusion.sampling import SamplingConfig
@@ -16,7 +16,6 @@ from engine.protocol.errors import EngineError
 Stock = Literal["qwen2", "qwen3", "llama"]
 Chat = Literal["none", "qwen", "llama3", "seed"]
 Fill = Literal["raw", "framed", "answer", "quoted"]
-BlockOrigin = Literal["text", "canvas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,8 @@ class Layout:
     start, stop: put around a text where `fill` is "framed"; `start` also stands in front of an empty prefix, so that a
         shifted family has a row that predicts the first place.
     shift: place i is predicted by the output of place i - 1, as in the causal model the family was made from.
-    block: places of a block in block-causal families, 0 where every place sees every other.
-    block_origin: where blocks are counted from: the first token of the text, or the first place of the canvas.
+    block: places of a block in block-causal families, counted from the first token of the text, as in training; 0
+        where every place sees every other.
     fill: how a gap is laid out (see `prompts`). chat: whose turns an instruction is put in.
     window: tokens the family was trained on, 0 for what config.json says. trained_steps: as in `CanvasFacts`.
     """
@@ -56,7 +55,6 @@ class Layout:
     delete: Token = NONE
     shift: bool = False
     block: int = 0
-    block_origin: BlockOrigin = "text"
     fill: Fill = "raw"
     chat: Chat = "none"
     window: int = 0
@@ -71,7 +69,8 @@ _DREAM_MASK = Token(("<|mask|>",), 151666)
 _DREAM_START = Token(("<|beginoftext|>",), 151665)
 
 # The shifted families sample one place per step, the one of least entropy (alg="entropy"): a bound of 0 accepts just
-# that one. Steps are left to the hole's length, which is what one per place means.
+# that one. Steps are left to the hole's length, which is what one per place means; DreamOn needs more, as its holes
+# grow.
 
 
 def _surest_first(temperature: float, top_p: float) -> SamplingConfig:
@@ -111,7 +110,6 @@ def _a2d(name: str, *, block: int) -> Layout:
         mask=Token(("<|mask|>",)),
         ends=(_IM_END, _END_OF_TEXT),
         block=block,
-        block_origin="canvas",
         fill="quoted" if block else "answer",
         chat="qwen",
         sampling=_LIKELIEST_FIRST,
@@ -120,7 +118,9 @@ def _a2d(name: str, *, block: int) -> Layout:
 
 _LAYOUTS = (
     Layout(
-        name="open-dcoder",  # Open-dLLM, arXiv 2605.06885: Qwen2.5-Coder-0.5B, P2 sampling
+        # Open-dLLM, arXiv 2605.06885. It samples with P2 (Peng et al. 2025, arXiv 2502.03540): the least likely tokens
+        # are masked again. Here the probability of the present token decides, there that of a freshly drawn one.
+        name="open-dcoder",
         model_types=frozenset({"qwen2"}),
         stock="qwen2",
         mask=Token(("<M>", "[MASK]", "<|mask|>")),
@@ -136,8 +136,8 @@ _LAYOUTS = (
             temperature_end=0.6,
             deterministic=False,
             top_p=0.95,
-            remask="confidence",
-            remask_strength=1.0,
+            remask="cap",
+            remask_strength=0.1,
         ),
     ),
     _a2d("a2d-mdlm", block=0),  # dllm: the weights of Qwen with the causal mask taken away
@@ -158,7 +158,7 @@ _LAYOUTS = (
         shift=True,
         fill="framed",
         window=2048,
-        sampling=_surest_first(0.2, 0.9),
+        sampling=replace(_surest_first(0.2, 0.9), steps=256),
     ),
     Layout(
         name="llada",  # Nie et al. 2025, arXiv 2502.09992; LLaDA-8B and LLaDA-1.5

@@ -9,15 +9,27 @@ from typing import Any
 
 import torch
 
+from engine.diffusion.length import LengthCalibration
 from engine.models.canvas_model import CanvasFacts
 from engine.models.masked.config import Architecture, architecture_of
 from engine.models.masked.families import Layout, detect, layout_named
 from engine.models.masked.model import MaskedModel
-from engine.models.masked.vocabulary import Roles, Vocabulary, forbidden_ids, read_json, read_vocabulary, roles_of
+from engine.models.masked.vocabulary import (
+    Roles,
+    Vocabulary,
+    corrupt,
+    forbidden_ids,
+    read_json,
+    read_vocabulary,
+    require_rows,
+    roles_of,
+)
 from engine.models.masked.weights import STOCK_NAMES, load_network, plain_name
 from engine.protocol.errors import EngineError
 
 CONFIG = "config.json"
+CALIBRATION = "length_calibration.json"
+"""What `LengthCalibration.save` wrote of a model, beside its weights."""
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -58,6 +70,7 @@ def load_masked(
     vocabulary = read_vocabulary(folder)
     chosen = layout_named(layout) if layout else _detected(folder, config, vocabulary, name)
     architecture = architecture_of(config, chosen)
+    require_rows(vocabulary, architecture.vocab, folder)
     roles = roles_of(chosen, vocabulary, config, architecture.vocab)
     network = load_network(
         folder,
@@ -75,9 +88,9 @@ def load_masked(
         forbidden_ids(vocabulary, roles, architecture.vocab).to(device),
         precision=precision,
         window_tokens=window_tokens,
+        calibration=_calibration(folder),
     )
-    start = max(roles.start, *roles.ends, -1) if roles.start < 0 else roles.start
-    model = MaskedModel(network, chosen, vocabulary.tokenizer, facts, start_id=start)
+    model = MaskedModel(network, chosen, vocabulary.tokenizer, facts, start_id=roles.start)
     return Masked(model, chosen, roles)
 
 
@@ -90,6 +103,7 @@ def facts_of(
     *,
     precision: str,
     window_tokens: int = 0,
+    calibration: LengthCalibration | None = None,
 ) -> CanvasFacts:
     """What the loop needs to know of a checkpoint of a layout."""
     limits = [limit for limit in (architecture.window, layout.window, window_tokens) if limit > 0]
@@ -110,7 +124,18 @@ def facts_of(
         block=layout.block,
         trained_steps=layout.trained_steps,
         exact_cache=layout.block > 0,
+        calibration=calibration or LengthCalibration(),
     )
+
+
+def _calibration(folder: Path) -> LengthCalibration | None:
+    file = folder / CALIBRATION
+    if not file.is_file():
+        return None
+    try:
+        return LengthCalibration.load(file)
+    except (OSError, ValueError) as fault:
+        raise corrupt(file, str(fault)) from fault
 
 
 def _detected(folder: Path, config: dict[str, Any], vocabulary: Vocabulary, name: str) -> Layout:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -26,6 +26,7 @@ from engine.models.masked.families import Layout
 from engine.runtime.cache import CacheShape, common_prefix, window_exceeded
 
 if TYPE_CHECKING:
+    from engine.models.masked.cache import DualCache
     from engine.models.masked.weights import Network
 
 _CHUNK = 512
@@ -43,7 +44,7 @@ class MaskedModel:
         self, network: Network, layout: Layout, tokenizer: Tokenizer, facts: CanvasFacts, *, start_id: int
     ) -> None:
         self.layout = layout
-        self._network = network
+        self.network = network
         self._tokenizer = tokenizer
         self._facts = facts
         self._start_id = start_id
@@ -74,13 +75,11 @@ class MaskedModel:
             prefix = (self._start_id,)
         self._require_room(len(prefix) + len(known.suffix) + 1)
         block = self.layout.block
-        offset = len(prefix) % block if block and self.layout.block_origin == "canvas" else 0
-        resident = self._pool.take(prefix if block else (), offset)
-        shared = common_prefix(resident.encoded, prefix) if resident.offset == offset else 0
+        resident = self._pool.take(prefix if block else ())
+        shared = common_prefix(resident.encoded, prefix) if block else 0
         context = MaskedContext(resident, prefix, known.suffix, lead=1 if self.layout.shift else 0)
-        resident.offset = offset
-        context.cached = _last_border(shared, block, offset) if block else 0
-        resident.cache.truncate(min(context.cached, resident.cache.held))
+        context.cached = _last_border(shared, block) if block else 0
+        resident.cache.truncate(context.cached)
         del resident.encoded[context.cached :]
         if block:
             self._encode_blocks(context)
@@ -108,8 +107,25 @@ class MaskedModel:
             first -= 1
         lengths = [canvas.length for canvas in canvases]
         rows = [hidden[row, first : first + length] for row, length in enumerate(lengths)]
-        logits = self._network.lm_head(torch.cat(rows)).float()
+        logits = self.network.lm_head(torch.cat(rows)).float()
         return [Prediction(part) for part in logits.split(lengths)]
+
+    @torch.no_grad()
+    def step_unconditional(self, context: CanvasContext, inputs: Sequence[StepInput]) -> list[Prediction]:
+        """As `step`, with every known token masked: the other half of guidance, as LLaDA has it. Nothing is cached."""
+        own, mask = self._own(context), self._facts.mask_id
+        before, after = len(own.prefix), len(own.suffix)
+        predictions = []
+        for given in inputs:
+            ids = given.canvas.ids.new_full((1, before + given.canvas.length + after), mask)
+            ids[0, before : before + given.canvas.length] = given.canvas.ids
+            positions = torch.arange(ids.shape[1], device=self._device)
+            visible = self._block_mask(positions, 0) if self.layout.block else None
+            hidden = self._run(None, ids, positions[None], visible)
+            first = before - 1 if self.layout.shift else before
+            rows = hidden[0, first : first + given.canvas.length]
+            predictions.append(Prediction(self.network.lm_head(rows).float()))
+        return predictions
 
     @torch.no_grad()
     def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:
@@ -128,23 +144,22 @@ class MaskedModel:
 
     def _full_pass(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> torch.Tensor:
         """All rows: known text of both sides first, whose keys and values stay, then the canvas. [rows, n, hidden]."""
-        resident, lead = context.resident, context.lead
+        resident, cache, lead = context.resident, context.resident.cache, context.lead
         before, after = len(context.prefix), len(context.suffix)
         held = before - lead + after
-        resident.cache.truncate(0)
+        cache.truncate(0)
         resident.encoded.clear()
-        resident.cache.prepare(len(canvases), before + after + longest)
+        cache.prepare(len(canvases), before + after + longest)
         known = torch.tensor(
             (*context.prefix[: before - lead], *context.suffix), dtype=torch.int64, device=self._device
         )
-        lengths = torch.tensor([canvas.length for canvas in canvases], device=self._device)
         ids = torch.cat((known.expand(len(canvases), -1), self._canvas_rows(context, canvases, longest)), dim=1)
         left = torch.arange(before - lead, device=self._device).expand(len(canvases), -1)
-        right = before + lengths[:, None] + torch.arange(after, device=self._device)
+        right = torch.stack([torch.arange(after, device=self._device) + before + each.length for each in canvases])
         middle = torch.arange(before - lead, before + longest, device=self._device).expand(len(canvases), -1)
-        mask = self._padding_mask(lengths, held + lead, longest, canvases)
-        hidden = self._run(context, ids, torch.cat((left, right, middle), dim=1), mask)
-        resident.cache.keep(held)
+        mask = self._padding_mask(canvases, held + lead, longest)
+        hidden = self._run(cache, ids, torch.cat((left, right, middle), dim=1), mask)
+        cache.keep(held)
         context.lengths = [canvas.length for canvas in canvases]
         return hidden
 
@@ -158,9 +173,8 @@ class MaskedModel:
                 cache.turn(row, before - lead, before - lead + after, *self._angle(canvas.length - length))
         context.lengths = [canvas.length for canvas in canvases]
         positions = torch.arange(before - lead, before + longest, device=self._device).expand(len(canvases), -1)
-        lengths = torch.tensor(context.lengths, device=self._device)
-        mask = self._padding_mask(lengths, cache.held + lead, longest, canvases)
-        return self._run(context, self._canvas_rows(context, canvases, longest), positions, mask)
+        mask = self._padding_mask(canvases, cache.held + lead, longest)
+        return self._run(cache, self._canvas_rows(context, canvases, longest), positions, mask)
 
     def _block_pass(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> torch.Tensor:
         """The rows behind the prefix's whole blocks: those that share a block with the canvas, and the canvas."""
@@ -168,38 +182,35 @@ class MaskedModel:
         places = context.lead + longest
         cache.prepare(len(canvases), places)
         positions = torch.arange(cache.held, cache.held + places, device=self._device)
-        visible = self._block_mask(context, positions)
-        lengths = torch.tensor([canvas.length for canvas in canvases], device=self._device)
-        padding = self._padding_mask(lengths, cache.held + context.lead, longest, canvases)
-        visible = _both(visible, padding)
+        padding = self._padding_mask(canvases, cache.held + context.lead, longest)
+        visible = _both(self._block_mask(positions, cache.held), padding)
         ids = self._canvas_rows(context, canvases, longest)
-        return self._run(context, ids, positions.expand(len(canvases), -1), visible)
+        return self._run(cache, ids, positions.expand(len(canvases), -1), visible)
 
     def _encode_blocks(self, context: MaskedContext) -> None:
         """Bring the prefix up to its last block border into the cache; the rest runs with the canvas."""
-        resident, block = context.resident, self.layout.block
-        border = _last_border(len(context.prefix), block, resident.offset)
-        while (start := resident.cache.held) < border:
-            first = _last_border(min(start + _CHUNK, border), block, resident.offset)
-            end = first if first > start else border
+        resident, cache, block = context.resident, context.resident.cache, self.layout.block
+        border = _last_border(len(context.prefix), block)
+        while (start := cache.held) < border:
+            end = min(start + max(block, _last_border(_CHUNK, block)), border)
             ids = torch.tensor([context.prefix[start:end]], device=self._device)
             positions = torch.arange(start, end, device=self._device)
-            resident.cache.prepare(1, end - start)
-            self._run(context, ids, positions[None], self._block_mask(context, positions))
-            resident.cache.keep_shared(end - start)
+            cache.prepare(1, end - start)
+            self._run(cache, ids, positions[None], self._block_mask(positions, start))
+            cache.keep_shared(end - start)
             resident.encoded.extend(context.prefix[start:end])
         context.lead = len(context.prefix) - border
 
     def _run(
-        self, context: MaskedContext, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
+        self, cache: DualCache | None, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
     ) -> torch.Tensor:
         """ids, positions: [rows, n]. mask: bool, to [rows, 1, n, held + n], true where seen. [rows, n, hidden].
 
         `is_causal=False` must be given to the call: with a mask of None, SDPA would run causally else.
         """
-        cache = {self._cache_argument: context.resident.cache}
-        output = self._network.model(
-            input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=True, is_causal=False, **cache
+        given: dict[str, Any] = {self._cache_argument: cache, "use_cache": cache is not None}
+        output = self.network.model(
+            input_ids=ids, position_ids=positions, attention_mask=mask, is_causal=False, **given
         )
         hidden: torch.Tensor = output.last_hidden_state
         return hidden
@@ -213,28 +224,29 @@ class MaskedModel:
             rows[row, context.lead : context.lead + canvas.length] = canvas.ids
         return rows
 
-    def _padding_mask(
-        self, lengths: torch.Tensor, known: int, longest: int, canvases: Sequence[Canvas]
-    ) -> torch.Tensor | None:
+    def _padding_mask(self, canvases: Sequence[Canvas], known: int, longest: int) -> torch.Tensor | None:
         """[rows, 1, 1, known + longest] bool that hides what pads a canvas; None when all are of one length."""
         if all(canvas.length == longest for canvas in canvases):
             return None
+        lengths = torch.tensor([canvas.length for canvas in canvases], device=self._device)
         places = torch.arange(known + longest, device=self._device)
         return (places < known + lengths[:, None])[:, None, None]
 
-    def _block_mask(self, context: MaskedContext, positions: torch.Tensor) -> torch.Tensor | None:
-        """[1, 1, n, held + n] bool, true where a block is the same or earlier; None when that is everywhere."""
-        block, offset = self.layout.block, context.resident.offset
-        held, places = context.resident.cache.held, positions.shape[0]
-        if _block_of(held, block, offset) == _block_of(held + places - 1, block, offset):
+    def _block_mask(self, positions: torch.Tensor, held: int) -> torch.Tensor | None:
+        """[1, 1, n, held + n] bool, true where a block is the same or earlier; None when that is everywhere.
+
+        The `held` places in front end at a block's border.
+        """
+        block, places = self.layout.block, positions.shape[0]
+        if places <= block:
             return None
-        own = (positions - offset).div(block, rounding_mode="floor")
+        own = positions.div(block, rounding_mode="floor")
         visible = own[None, :] <= own[:, None]
         return torch.cat((visible.new_ones(places, held), visible), dim=1)[None, None]
 
     def _angle(self, places: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosine and sine, [head_dim] float32, that move a key by so many places."""
-        frequencies = self._network.model.rotary_emb.inv_freq.float()
+        frequencies = self.network.model.rotary_emb.inv_freq.float()
         angle = torch.cat((frequencies, frequencies)) * places
         return angle.cos(), angle.sin()
 
@@ -260,13 +272,9 @@ def _both(left: torch.Tensor | None, right: torch.Tensor | None) -> torch.Tensor
     return left & right
 
 
-def _block_of(place: int, block: int, offset: int) -> int:
-    return (place - offset) // block
-
-
-def _last_border(places: int, block: int, offset: int) -> int:
-    """The last block border at or before `places`; the text's first block may be a short one."""
-    return max(0, _block_of(places, block, offset) * block + offset)
+def _last_border(places: int, block: int) -> int:
+    """The last block border at or before `places`."""
+    return places // block * block
 
 
 def _cache_shape(network: Network, window_tokens: int) -> CacheShape:

@@ -93,6 +93,13 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     return Vocabulary(BpeTokenizer(backend), {**words, **added}, frozenset(special))
 
 
+def require_rows(vocabulary: Vocabulary, rows: int, folder: Path) -> None:
+    """Raise EngineError(model_corrupt) unless every token that text can become has one of `rows` embeddings."""
+    last = max((index for index in vocabulary.ids.values() if index not in vocabulary.special), default=-1)
+    if last >= rows:
+        raise corrupt(folder / TOKENIZER, f"token {last} has no embedding, there are {rows}")
+
+
 def roles_of(layout: Layout, vocabulary: Vocabulary, config: Mapping[str, Any], rows: int) -> Roles:
     """The ids of a layout's special tokens: by text in the vocabulary, else as config.json says, else as published.
 
@@ -101,7 +108,7 @@ def roles_of(layout: Layout, vocabulary: Vocabulary, config: Mapping[str, Any], 
 
     def find(token: Token, stated: str = "") -> int:
         for text in token.texts:
-            if text in vocabulary.ids:
+            if vocabulary.ids.get(text, rows) < rows:
                 return vocabulary.ids[text]
         said = config.get(stated)
         for index in (said if isinstance(said, int) else -1, token.published):
@@ -111,7 +118,7 @@ def roles_of(layout: Layout, vocabulary: Vocabulary, config: Mapping[str, Any], 
 
     def require(token: Token, role: str, stated: str = "") -> int:
         index = find(token, stated)
-        if not 0 <= index < rows:
+        if index < 0:
             named = " or ".join(token.texts) or f"id {token.published}"
             raise EngineError(
                 "model_unsupported",
@@ -133,7 +140,7 @@ def roles_of(layout: Layout, vocabulary: Vocabulary, config: Mapping[str, Any], 
         stop=optional(layout.stop, "stop"),
         expand=optional(layout.expand, "expand"),
         delete=optional(layout.delete, "delete"),
-        turns={text: index for text, index in vocabulary.ids.items() if index in vocabulary.special},
+        turns={text: index for text, index in vocabulary.ids.items() if index in vocabulary.special and index < rows},
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -21,7 +21,7 @@ from engine.protocol.errors import EngineError
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM
 
-    Network = LlamaForCausalLM | Qwen2ForCausalLM | Qwen3ForCausalLM
+Network: TypeAlias = "LlamaForCausalLM | Qwen2ForCausalLM | Qwen3ForCausalLM"
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -74,7 +74,7 @@ def load_network(
 
     Raises EngineError(model_missing, model_corrupt or model_unsupported).
     """
-    network = _empty_network(architecture)
+    network = stock_network(architecture, "meta")
     wanted = dict(network.state_dict())
     if architecture.tied:
         del wanted[_HEAD]
@@ -136,13 +136,14 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _empty_network(architecture: Architecture) -> Network:
+def stock_network(architecture: Architecture, device: str) -> Network:
+    """The stock network with weights of its own making, or without any on the device "meta"."""
     from transformers import LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM
 
     classes = {"llama": LlamaForCausalLM, "qwen2": Qwen2ForCausalLM, "qwen3": Qwen3ForCausalLM}
     config = architecture.stock_config()
     config._attn_implementation = "sdpa"
-    with torch.device("meta"):
+    with torch.device(device):
         network: Network = classes[architecture.stock](config)
     return network
 
