@@ -1,7 +1,7 @@
 """A DiffusionGemma checkpoint small enough to make in a test: the published layout with random weights.
 
-Tensor names, config fields and the ids of special tokens are those of google/diffusiongemma-26B-A4B-it; the tokenizer is
-SentencePiece-like BPE with byte fallback, as Gemma's. Everything is written from a seed.
+Tensor names, config fields and the ids of special tokens are those of google/diffusiongemma-26B-A4B-it; the tokenizer
+is SentencePiece-like BPE with byte fallback, as Gemma's. Everything is written from a seed.
 """
 
 from __future__ import annotations
@@ -114,7 +114,12 @@ def tokenizer_table() -> dict[str, Any]:
         "padding": None,
         "added_tokens": added,
         "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-        "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        },
         "post_processor": None,
         "decoder": None,
         "model": {
