@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasFacts
 from engine.models.diffusion_gemma.assembly import ModuleForm, empty_network, forms_of, put_weights, wanted_tensors
 from engine.models.diffusion_gemma.checkpoint import StoredTensor, read_index, require_all
@@ -25,7 +26,6 @@ from engine.models.diffusion_gemma.tokenizer import GemmaVocabulary, read_vocabu
 from engine.runtime.linear import configure_runtime
 
 FAMILY = "diffusion_gemma"
-TRAINED_STEPS = 48
 WINDOW_TOKENS = 4096
 CONTEXTS = 2
 
@@ -34,10 +34,14 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class LoadedGemma:
-    """special: ids of the special tokens by their text. forms: what each module is really kept in."""
+    """special: ids of the special tokens by their text. forms: what each module is really kept in.
+
+    sampling: how the checkpoint wants its canvases denoised.
+    """
 
     model: DiffusionGemmaModel
     special: Mapping[str, int]
+    sampling: SamplingConfig
     forms: tuple[ModuleForm, ...]
 
     @property
@@ -73,13 +77,12 @@ def load_diffusion_gemma(
     index = read_index(folder)
     try:
         network = empty_network(settings.fields)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as fault:
+    except Exception as fault:  # the library raises nothing more precise
         raise damaged(folder / CONFIG, f"it fits no DiffusionGemma: {fault}") from fault
     require_all(folder, index, wanted_tensors(network))
-    dtype, bits = PRECISIONS[chosen]
     window = min(window_tokens, settings.trained_tokens)
     shown = name or folder.name
-    shape = ResidentShape(GemmaNetwork.shapes_of(network), dtype, place)
+    shape = ResidentShape(GemmaNetwork.shapes_of(network), PRECISIONS[chosen][0], place)
     needed = estimate(
         index,
         chosen,
@@ -93,7 +96,7 @@ def load_diffusion_gemma(
     model = DiffusionGemmaModel(
         GemmaNetwork(network), vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS
     )
-    return LoadedGemma(model, vocabulary.special, forms_of(network))
+    return LoadedGemma(model, vocabulary.special, settings.sampling, forms_of(network))
 
 
 def _precision(settings: GemmaSettings, device: torch.device, asked: str) -> str:
@@ -135,5 +138,5 @@ def _facts(
         forbidden=forbidden,
         canvas_length=settings.canvas_length,
         right_context=False,
-        trained_steps=TRAINED_STEPS,
+        trained_steps=settings.sampling.steps,
     )
