@@ -15,7 +15,7 @@ from time import perf_counter
 
 import torch
 
-from engine.canvas_prompts import CanvasPrompt, fill_canvas, rewrite_canvas
+from engine.canvas_prompts import CanvasPrompt, LayOut, styled
 from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
@@ -58,13 +58,13 @@ class CanvasCore:
         self,
         model: CanvasModel,
         *,
-        style: PromptStyle | None = None,
+        lay_out: LayOut | None = None,
         config: SamplingConfig | None = None,
         threads: int = 0,
         clock: Clock = perf_counter,
     ) -> None:
         self._model = model
-        self._style = style or PromptStyle()
+        self._lay_out = lay_out or styled(PromptStyle(), model.tokenizer, model.facts)
         self._config = config or SamplingConfig()
         self._threads = threads or os.cpu_count() or 1
         self._clock = clock
@@ -80,18 +80,11 @@ class CanvasCore:
 
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
-        prompt = self._prompt(request)
+        prompt = self._lay_out(request)
         model = _Watched(self._model, self._clock)
         first = yield from self._denoise(request, prompt, model, timing)
         others = yield from self._alternatives(request, prompt, first, timing)
         return Done(request.id, first.text, self._stats(prompt, model, first, timing), others)
-
-    def _prompt(self, request: Fill | Rewrite) -> CanvasPrompt:
-        """Raises EngineError: round_trip, window_exceeded, bad_request."""
-        model = self._model
-        if isinstance(request, Fill):
-            return fill_canvas(request, model.tokenizer, model.facts, self._style)
-        return rewrite_canvas(request, model.tokenizer, model.facts, self._style)
 
     def _denoise(
         self, request: Fill | Rewrite, prompt: CanvasPrompt, model: CanvasModel, timing: Timing

@@ -6,6 +6,7 @@ the gap; what was asked to be changed is never cut.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from engine.canvas_checks import require_room, require_round_trip
@@ -45,12 +46,27 @@ class CanvasPrompt:
         return known + sum(len(part.ids) for part in self.job.parts)
 
 
+LayOut = Callable[[Fill | Rewrite], CanvasPrompt]
+"""How a family lays requests out. Raises EngineError: round_trip, window_exceeded, bad_request."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Gap:
     """What stands in the gap now, and what its surroundings tell of its length."""
 
     warm: tuple[int, ...]
     shape: GapShape
+
+
+def styled(style: PromptStyle, tokenizer: Tokenizer, facts: CanvasFacts) -> LayOut:
+    """Requests laid out in a style; see `fill_canvas` and `rewrite_canvas`."""
+
+    def lay_out(request: Fill | Rewrite) -> CanvasPrompt:
+        if isinstance(request, Fill):
+            return fill_canvas(request, tokenizer, facts, style)
+        return rewrite_canvas(request, tokenizer, facts, style)
+
+    return lay_out
 
 
 def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
@@ -145,11 +161,18 @@ def _island(behind: tuple[int, ...], facts: CanvasFacts) -> tuple[int, ...]:
     return behind[: min(ISLAND_TOKENS, facts.canvas_length // 4 or ISLAND_TOKENS)]
 
 
+def sized(job: CanvasJob, limits: Limits, facts: CanvasFacts, shape: GapShape | None = None) -> CanvasPrompt:
+    """A job with its budget, and, where known text follows its first hole, the lengths that hole may have.
+
+    Elsewhere an end token tells the length. Raises EngineError: bad_request, window_exceeded.
+    """
+    budget = require_room(job, facts, limits.max_tokens)
+    first, *rest = job.parts
+    if shape is not None and first.is_hole and not first.candidates and (job.known.suffix or rest):
+        job = replace(job, parts=(replace(first, candidates=candidate_lengths(shape, budget)), *rest))
+    return CanvasPrompt(job, replace(limits, max_tokens=budget))
+
+
 def _gap(known: Known, gap: _Gap, limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()) -> CanvasPrompt:
-    """The job of one gap. Its length is looked for where known text follows; else an end token tells it."""
-    behind = [Part(is_hole=False, ids=island)] if island else []
-    hole = Part(is_hole=True, warm=gap.warm)
-    budget = require_room(CanvasJob(known, (hole, *behind)), facts, limits.max_tokens)
-    if known.suffix or island:
-        hole = replace(hole, candidates=candidate_lengths(gap.shape, budget))
-    return CanvasPrompt(CanvasJob(known, (hole, *behind)), replace(limits, max_tokens=budget))
+    behind = (Part(is_hole=False, ids=island),) if island else ()
+    return sized(CanvasJob(known, (Part(is_hole=True, warm=gap.warm), *behind)), limits, facts, gap.shape)

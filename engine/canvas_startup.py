@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.canvas_core import CanvasCore
+from engine.canvas_prompts import CanvasPrompt, LayOut, sized, styled
 from engine.diffusion.sampling import SamplingConfig
+from engine.gap_shape import gap_shape
 from engine.models.canvas_model import CanvasModel
 from engine.models.detection import read_config_json
 from engine.models.memory import fitting_precision, free_bytes, values_in
 from engine.models.special_tokens import special_tokens
-from engine.prompt_style import Chat, Encode, PromptStyle, gemma_chat, llama3_chat, qwen_chat, seed_chat
+from engine.prompt_style import Chat, Encode, PromptStyle, llama3_chat, qwen_chat, seed_chat
 from engine.protocol.errors import EngineError
+from engine.protocol.messages import Fill, Rewrite
 
 Progress = Callable[[str, float], None]
 
@@ -42,7 +45,7 @@ class LoadedCanvas:
     """A model, how its prompts are laid out, and how its canvases are denoised."""
 
     model: CanvasModel
-    style: PromptStyle
+    lay_out: LayOut
     sampling: SamplingConfig
 
 
@@ -53,7 +56,7 @@ def load_canvas_core(family: str, wanted: Wanted, progress: Progress) -> CanvasC
 
     configure_runtime(wanted.threads)
     loaded = _masked(wanted, progress) if family == "masked" else _diffusion_gemma(wanted, progress)
-    return CanvasCore(loaded.model, style=loaded.style, config=loaded.sampling, threads=wanted.threads)
+    return CanvasCore(loaded.model, lay_out=loaded.lay_out, config=loaded.sampling, threads=wanted.threads)
 
 
 def _masked(wanted: Wanted, progress: Progress) -> LoadedCanvas:
@@ -90,11 +93,13 @@ def _masked(wanted: Wanted, progress: Progress) -> LoadedCanvas:
         stop=tuple(token for token in (loaded.roles.stop,) if token >= 0),
         chat=chat(dict(loaded.roles.turns), loaded.model.tokenizer.encode) if chat else None,
     )
-    return LoadedCanvas(loaded.model, style, layout.sampling)
+    lay_out = styled(style, loaded.model.tokenizer, loaded.model.facts)
+    return LoadedCanvas(loaded.model, lay_out, layout.sampling)
 
 
 def _diffusion_gemma(wanted: Wanted, progress: Progress) -> LoadedCanvas:
     from engine.models.diffusion_gemma.loading import load_diffusion_gemma
+    from engine.models.diffusion_gemma.prompts import GemmaIds, fill_prompt, rewrite_prompt
 
     loaded = load_diffusion_gemma(
         wanted.folder,
@@ -105,23 +110,15 @@ def _diffusion_gemma(wanted: Wanted, progress: Progress) -> LoadedCanvas:
         window_tokens=wanted.window_tokens,
         progress=progress,
     )
-    chat = gemma_chat(loaded.special, loaded.model.tokenizer.encode)
-    start = tuple(loaded.special[text] for text in ("<bos>",) if text in loaded.special)
-    # Without turns the text alone is the prompt, opened as every text of this family is.
-    return LoadedCanvas(
-        loaded.model, PromptStyle("quoted" if chat else "framed", start, chat=chat), DIFFUSION_GEMMA_SAMPLING
-    )
+    model, ids = loaded.model, GemmaIds.of(loaded.special)
 
+    def lay_out(request: Fill | Rewrite) -> CanvasPrompt:
+        if isinstance(request, Rewrite):
+            prompt = rewrite_prompt(request, model.tokenizer, model.facts, ids)
+            return sized(prompt.job, prompt.limits, model.facts)
+        prompt = fill_prompt(request, model.tokenizer, model.facts, ids)
+        present = len(prompt.job.parts[0].warm)
+        shape = gap_shape(request.prefix, request.suffix, present, model.tokenizer)
+        return sized(prompt.job, prompt.limits, model.facts, shape)
 
-DIFFUSION_GEMMA_SAMPLING = SamplingConfig(
-    steps=48,
-    sampler="entropy_bound",
-    schedule="linear",
-    temperature_start=0.8,
-    temperature_end=0.4,
-    deterministic=False,
-    entropy_bound=0.1,
-    stable_steps=1,
-    stop_entropy=0.005,
-)
-"""The defaults of the published generation config."""
+    return LoadedCanvas(model, lay_out, loaded.sampling)

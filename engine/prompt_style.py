@@ -88,19 +88,3 @@ def seed_chat(special: Mapping[str, int], encode: Encode) -> Chat | None:
         return Turn((first, *encode(f"{role}\n")), (last,))
 
     return Chat(turn("user"), turn("assistant"), turn("system"))
-
-
-def gemma_chat(special: Mapping[str, int], encode: Encode) -> Chat | None:
-    """Gemma's turns, by the names of the fourth generation or of those before; None where neither is there."""
-    for first, last in (("<|turn>", "<turn|>"), ("<start_of_turn>", "<end_of_turn>")):
-        if first in special and last in special:
-            break
-    else:
-        return None
-    line = tuple(encode("\n"))
-
-    def turn(role: str) -> Turn:
-        return Turn((special[first], *encode(f"{role}\n")), (special[last], *line))
-
-    start = tuple(special[name] for name in ("<bos>",) if name in special)
-    return Chat(turn("user"), Turn(turn("model").opens, (special[last],)), None, start)

@@ -11,7 +11,7 @@ import torch
 from engine.canvas_checks import require_room, require_round_trip
 from engine.canvas_prompts import GAP_QUESTION, ISLAND_TOKENS, MARK, CanvasPrompt, fill_canvas, rewrite_canvas
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
-from engine.prompt_style import Chat, PromptStyle, Turn, gemma_chat, llama3_chat, qwen_chat, seed_chat
+from engine.prompt_style import Chat, PromptStyle, Turn, llama3_chat, qwen_chat, seed_chat
 from engine.prompts import PREFIX_TOKENS, SUFFIX_TOKENS
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite
@@ -239,7 +239,6 @@ def test_the_budget_is_what_the_window_leaves() -> None:
 SPECIAL = {
     **{"<|im_start|>": 400, "<|im_end|>": 401, "<|start_header_id|>": 402, "<|end_header_id|>": 403},
     **{"<|eot_id|>": 404, "<|startoftext|>": 405, "<[begin▁of▁sentence]>": 406, "<[end▁of▁sentence]>": 407},
-    **{"<bos>": 408, "<|turn>": 409, "<turn|>": 410},
 }
 
 
@@ -250,23 +249,16 @@ def spoken(ids: Sequence[int]) -> str:
 
 def test_conversations_are_written_as_each_family_was_taught() -> None:
     qwen, llama3 = qwen_chat(SPECIAL, TOKENIZER.encode), llama3_chat(SPECIAL, TOKENIZER.encode)
-    seed, gemma = seed_chat(SPECIAL, TOKENIZER.encode), gemma_chat(SPECIAL, TOKENIZER.encode)
+    seed = seed_chat(SPECIAL, TOKENIZER.encode)
     assert qwen
     assert llama3
     assert seed
-    assert gemma
     assert spoken((*qwen.user.opens, *qwen.user.closes)) == "<|im_start|>user\n<|im_end|>\n"
     assert spoken((*qwen.assistant.opens, *qwen.assistant.closes)) == "<|im_start|>assistant\n<|im_end|>"
     header = "<|start_header_id|>user<|end_header_id|>\n\n"
     assert spoken((*llama3.start, *llama3.user.opens, *llama3.user.closes)) == f"<|startoftext|>{header}<|eot_id|>"
     assert spoken((*seed.user.opens, *seed.user.closes)) == "<[begin▁of▁sentence]>user\n<[end▁of▁sentence]>"
-    assert spoken((*gemma.start, *gemma.user.opens, *gemma.user.closes)) == "<bos><|turn>user\n<turn|>\n"
-    assert (spoken(gemma.assistant.opens), gemma.system) == ("<|turn>model\n", None)
 
 
 def test_without_its_tokens_there_is_no_conversation() -> None:
-    assert all(make({}, TOKENIZER.encode) is None for make in (qwen_chat, llama3_chat, seed_chat, gemma_chat))
-    older = {"<start_of_turn>": 1, "<end_of_turn>": 2}
-    found = gemma_chat(older, TOKENIZER.encode)
-    assert found is not None
-    assert found.user.opens[0] == 1
+    assert all(make({}, TOKENIZER.encode) is None for make in (qwen_chat, llama3_chat, seed_chat))
