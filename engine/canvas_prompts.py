@@ -168,7 +168,9 @@ def sized(job: CanvasJob, limits: Limits, facts: CanvasFacts, shape: GapShape | 
     """
     budget = require_room(job, facts, limits.max_tokens)
     first, *rest = job.parts
-    if shape is not None and first.is_hole and not first.candidates and (job.known.suffix or rest):
+    # A family that changes a hole's length itself begins from the length of what stands there.
+    is_free = not (first.warm and facts.expand_id >= 0) and not first.length and not first.candidates
+    if shape is not None and is_free and (job.known.suffix or rest):
         job = replace(job, parts=(replace(first, candidates=candidate_lengths(shape, budget)), *rest))
     return CanvasPrompt(job, replace(limits, max_tokens=budget))
 

@@ -45,7 +45,8 @@ def pieces_of(parts: Sequence[Part], *, more_follows: bool) -> tuple[Piece, ...]
     for index, part in enumerate(parts):
         if part.is_hole:
             last = index == len(parts) - 1 and not more_follows
-            length = max(part.length, len(part.warm))
+            is_sized = part.length > 0 or not part.candidates
+            length = max(part.length, len(part.warm)) if is_sized else 0
             pieces.append(Piece(holes, part.warm, length, part.reopen if part.warm else None, last, part.candidates))
             holes += 1
         elif part.ids:
@@ -72,6 +73,11 @@ def split(pieces: Sequence[Piece], room: int) -> tuple[tuple[Piece, ...], tuple[
         here.append(piece)
         room -= piece.length
     return tuple(here), ()
+
+
+def of_length(piece: Piece, length: int) -> Piece:
+    """A hole with that many places; what stands in it now is cut, or has noise behind it."""
+    return replace(_until(piece, length), length=length)
 
 
 def _until(piece: Piece, place: int) -> Piece:

@@ -17,7 +17,7 @@ from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.constraint import Constraint
 from engine.diffusion.guidance import Unconditional, guided
 from engine.diffusion.halting import text_stop, up_to_end
-from engine.diffusion.layout import Piece, lay_out, split
+from engine.diffusion.layout import Piece, lay_out, of_length, split
 from engine.diffusion.length import GapShape, candidate_lengths
 from engine.diffusion.resizing import WINDOW, Resizer
 from engine.diffusion.sampling import SamplingConfig
@@ -110,11 +110,11 @@ def _options(work: Work, context: CanvasContext, pieces: tuple[Piece, ...], offs
     unknown = [index for index, piece in enumerate(pieces) if _is_unknown(piece)]
     most = work.limits.max_tokens - made.tokens
     lengths = {index: _lengths(work, pieces[index], most) for index in unknown}
-    settled = [replace(piece, length=_middle(lengths.get(i, (piece.length,)))) for i, piece in enumerate(pieces)]
+    settled = [of_length(piece, _middle(lengths[i])) if i in lengths else piece for i, piece in enumerate(pieces)]
     if not unknown:
         return [_start(work, settled, offset, -1, most)]
     for index in unknown:
-        tries = [[*settled[:index], replace(settled[index], length=n), *settled[index + 1 :]] for n in lengths[index]]
+        tries = [[*settled[:index], of_length(pieces[index], n), *settled[index + 1 :]] for n in lengths[index]]
         options = [_start(work, tried, offset, pieces[index].hole, most) for tried in tries]
         if index != unknown[-1] and len(options) > 1:
             _predict(work, context, options, step=0)

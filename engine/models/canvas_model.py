@@ -132,7 +132,7 @@ class Part:
 
     warm: what stands in the hole now (warm start). reopen: indices into `warm` that are to be denoised anew; None lets
     the sampler decide from confidence. length: places of the hole when known, 0 when it is to be found: by trying
-    `candidates`, or a coarse spread where there are none.
+    `candidates` (with as much of `warm` as each has room for), or a coarse spread where there are none.
     """
 
     is_hole: bool

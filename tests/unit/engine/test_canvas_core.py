@@ -20,6 +20,8 @@ from engine.tokenizer import ByteTokenizer
 from tests.fakes.clock import Clock
 from tests.fakes.running_service import greeted, running
 from tests.fakes.scripted_canvas import (
+    DELETE,
+    EXPAND,
     ScriptedCanvasModel,
     peaked,
     random_script,
@@ -90,6 +92,22 @@ def test_several_lengths_are_tried_where_text_follows() -> None:
     model = ScriptedCanvasModel(saying("x"))
     drive(core(model), BOTH_SIDES)
     assert len({given.canvas.length for given in model.calls[0]}) > 1
+
+
+def test_a_gap_that_holds_text_is_tried_at_its_own_length_and_others_from_that_text() -> None:
+    model = ScriptedCanvasModel(saying("abcdefghij"))
+    drive(core(model), replace(BOTH_SIDES, draft="abcdefghij"))
+    tried = [bytes(token for token in given.canvas.ids.tolist() if token < 256) for given in model.calls[0]]
+    lengths = [given.canvas.length for given in model.calls[0]]
+    assert 10 in lengths
+    assert len(lengths) > 1
+    assert tried == [b"abcdefghij"[:length] for length in lengths]
+
+
+def test_a_family_that_changes_lengths_itself_begins_from_the_present_one() -> None:
+    model = ScriptedCanvasModel(saying("abcde"), scripted_facts(expand_id=EXPAND, delete_id=DELETE))
+    drive(core(model), replace(BOTH_SIDES, draft="abcde"))
+    assert [given.canvas.length for given in model.calls[0]] == [5]
 
 
 def test_the_settled_part_of_a_draft_is_what_stands_from_the_left() -> None:
