@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from engine.config import EngineConfig
-from engine.job import Core
-from engine.protocol.messages import Done, Draft, Fill, Rewrite
+from engine.protocol.messages import Fill, Rewrite
 from engine.startup import load_core
 from tests.fakes.checkpoints import write_checkpoint, writers
+from tests.fakes.driving import drive
 from tests.fakes.raw_client import short_home
 
 LAYOUTS = sorted(writers())
@@ -38,25 +38,13 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield folder
 
 
-def drive(core: Core, request: Fill | Rewrite) -> tuple[Done, list[Draft]]:
-    run = core.start(request)
-    drafts: list[Draft] = []
-    while True:
-        try:
-            draft = next(run)
-        except StopIteration as finished:
-            return finished.value, drafts
-        if draft is not None:
-            drafts.append(draft)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_served(home: Path, layout: str) -> None:
     folder = writers()[layout](home / layout, 0)
     core = load_core(EngineConfig(model=str(folder), device="cpu", threads=1), lambda stage, done: None)
     assert core.facts.family == ("diffusion_gemma" if layout == "diffusion-gemma" else "masked")
     for request in (FILL, OPEN, EDIT):
-        done, drafts = drive(core, request)
+        done, drafts, _ = drive(core, request)
         assert (done.id, done.stats.route) == (request.id, "diffusion")
         assert done.stats.passes > 0
         assert done.stats.tokens <= request.max_tokens

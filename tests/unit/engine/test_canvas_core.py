@@ -12,12 +12,12 @@ import torch
 from engine.canvas import Canvas
 from engine.canvas_core import CanvasCore, draft_text
 from engine.diffusion.sampling import SamplingConfig
-from engine.job import Run
 from engine.models.canvas_model import CanvasFacts, Known
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Failed, Fill, Rewrite
+from engine.protocol.messages import Done, Failed, Fill, Rewrite
 from engine.tokenizer import ByteTokenizer
 from tests.fakes.clock import Clock
+from tests.fakes.driving import drive
 from tests.fakes.running_service import greeted, running
 from tests.fakes.scripted_canvas import (
     DELETE,
@@ -41,23 +41,6 @@ def core(
     model: ScriptedCanvasModel, config: SamplingConfig | None = None, clock: Callable[[], float] | None = None
 ) -> CanvasCore:
     return CanvasCore(model, config=config, threads=1, clock=clock or Clock())
-
-
-def finish(run: Run) -> tuple[Done, list[Draft], int]:
-    drafts: list[Draft] = []
-    steps = 0
-    while True:
-        try:
-            draft = next(run)
-        except StopIteration as finished:
-            return finished.value, drafts, steps
-        steps += 1
-        if draft is not None:
-            drafts.append(draft)
-
-
-def drive(engine: CanvasCore, request: Fill | Rewrite) -> tuple[Done, list[Draft], int]:
-    return finish(engine.start(request))
 
 
 def test_a_fill_tells_its_drafts_and_its_numbers() -> None:
