@@ -16,14 +16,20 @@ from engine.gap_shape import gap_shape
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
 from engine.prompt_style import Chat, PromptStyle
-from engine.prompts import PREFIX_TOKENS, QUESTION, SUFFIX_TOKENS, SYSTEM, cut_left, dedent, fence_for, sentence
+from engine.prompts import (
+    AHEAD,
+    ALONE,
+    PREFIX_TOKENS,
+    QUESTION,
+    SUFFIX_TOKENS,
+    SYSTEM,
+    cut_left,
+    dedent,
+    fence_for,
+    sentence,
+)
 from engine.protocol.messages import Fill, Rewrite
 
-MARK = "<gap>"
-GAP_QUESTION = (
-    "Here is a piece of code with a gap, marked {mark}:\n\n{code}\n\n"
-    "Write the whole piece with the gap filled, in one code block, with everything else unchanged."
-)
 ISLAND_TOKENS = 32
 """How much right-hand text stands in the canvas of a family that sees nothing behind it."""
 GROWTH, GROWTH_LEAST = 0.25, 16
@@ -81,7 +87,7 @@ def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: 
     chat = style.chat if style.gap in {"answer", "quoted"} else None
     if chat is None:
         frame = (style.start, style.stop) if style.gap == "framed" else ((), ())
-        before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]), times=1)
+        before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]))
         if facts.right_context:
             return _gap(Known((*frame[0], *before), (*behind, *frame[1])), gap, limits, facts)
         return _gap(Known((*frame[0], *before)), gap, limits, facts, _island(behind, facts))
@@ -98,18 +104,26 @@ def _in_answer(
     room: int,
     limits: Limits,
 ) -> CanvasPrompt:
-    """The gap inside an answer that repeats the code; both sides are quoted in the question as well."""
+    """The gap inside an answer that is the whole piece.
+
+    What a family does not see behind the canvas is quoted in the question. The text in front of the gap stands last:
+    while somebody types, only what was typed is read anew.
+    """
     fence = fence_for(request.prefix + request.suffix)
     opened = f"{fence}{request.language}\n"
-    frame = _turns(tokenizer, chat, GAP_QUESTION.format(mark=MARK, code=f"{opened}{MARK}\n{fence}"), opened)
-    before, behind = _within(*sides, room - len(frame), times=2)
-    left, right = (tokenizer.decode_bytes(ids).decode("utf-8", errors="ignore") for ids in (before, behind))
-    question = GAP_QUESTION.format(mark=MARK, code=f"{opened}{left}{MARK}{right}\n{fence}")
-    known = (*_turns(tokenizer, chat, question, opened), *before)
     if facts.right_context:
-        closing = (*behind, *tokenizer.encode(f"\n{fence}"), *chat.assistant.closes)
-        return _gap(Known(known, closing), gap, limits, facts)
-    return _gap(Known(known), gap, limits, facts, _island(behind, facts))
+        asked = _turns(tokenizer, chat, ALONE, opened)
+        closing = (*tokenizer.encode(f"\n{fence}"), *chat.assistant.closes)
+        before, behind = _within(*sides, room - len(asked) - len(closing))
+        return _gap(Known((*asked, *before), (*behind, *closing)), gap, limits, facts)
+    frame = _turns(tokenizer, chat, AHEAD.format(behind=f"{opened}\n{fence}"), opened)
+    before, behind = _within(*sides, room - len(frame) - ISLAND_TOKENS)
+    quoted = tokenizer.decode_bytes(behind).decode("utf-8", errors="ignore")
+    question = AHEAD.format(behind=f"{opened}{quoted}\n{fence}") if quoted.strip() else ALONE
+    known = Known((*_turns(tokenizer, chat, question, opened), *before))
+    # Where nothing follows, the model closes the block itself, and there the text is cut.
+    ended = limits if behind else replace(limits, stop_text=f"\n{fence}")
+    return _gap(known, gap, ended, facts, _island(behind, facts))
 
 
 def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
@@ -144,14 +158,14 @@ def _turns(tokenizer: Tokenizer, chat: Chat, question: str, opened: str) -> tupl
     return (*ids, *chat.assistant.opens, *tokenizer.encode(opened))
 
 
-def _within(prefix: list[int], suffix: list[int], room: int, *, times: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What of both sides fits into `room` tokens when it stands there `times` times; the suffix gets up to a quarter.
+def _within(prefix: list[int], suffix: list[int], room: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What of both sides fits into `room` tokens; the suffix gets up to a quarter, and what the prefix leaves.
 
     When nothing fits both are empty; whether the rest fits is judged afterwards.
     """
-    share = max(0, room // times)
-    behind = suffix[: min(SUFFIX_TOKENS, max(share // 4, share - len(prefix)))] if share else []
-    left = min(PREFIX_TOKENS, share - len(behind))
+    room = max(0, room)
+    behind = suffix[: min(SUFFIX_TOKENS, max(room // 4, room - len(prefix)))]
+    left = min(PREFIX_TOKENS, room - len(behind))
     before = cut_left(prefix, left) or prefix[len(prefix) - left :] if left > 0 else []
     return tuple(before), tuple(behind)
 

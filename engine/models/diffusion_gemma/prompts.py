@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from engine.diffusion.stopping import Limits
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
-from engine.prompts import QUESTION, SYSTEM, cut_left, dedent, fence_for, sentence
+from engine.prompts import AHEAD, ALONE, QUESTION, SYSTEM, cut_left, dedent, fence_for, sentence
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite
 
@@ -24,12 +24,6 @@ _BEGIN = "<bos>"
 _ISLAND_SHARE = 4
 # Of the prompt, what the quoted text behind the gap may take.
 _QUOTED_SHARE = 4
-
-AHEAD = (
-    "The file goes on with this code:\n\n{behind}\n\n"
-    "Write the code in front of it and then that code, in one code block."
-)
-ALONE = "Write the code of a file, in one code block."
 
 
 @dataclass(frozen=True, slots=True)

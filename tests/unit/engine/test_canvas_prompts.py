@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.canvas_checks import require_room, require_round_trip
-from engine.canvas_prompts import GAP_QUESTION, ISLAND_TOKENS, MARK, CanvasPrompt, fill_canvas, rewrite_canvas
+from engine.canvas_prompts import ISLAND_TOKENS, CanvasPrompt, fill_canvas, rewrite_canvas
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
 from engine.prompt_style import Chat, PromptStyle, Turn, llama3_chat, qwen_chat, seed_chat
 from engine.prompts import PREFIX_TOKENS, SUFFIX_TOKENS
@@ -72,7 +72,7 @@ def test_an_answer_repeats_the_code_around_the_gap() -> None:
     before, behind = text(known.prefix), text(known.suffix)
     assert before.endswith(f"```python\n{FILL.prefix}")
     assert behind == f"{FILL.suffix}\n```"
-    assert f"{FILL.prefix}{MARK}{FILL.suffix}" in before
+    assert before.count(FILL.prefix) == 1
     assert known.prefix.count(OPEN) == 3
     assert known.suffix[-1] == CLOSE
 
@@ -82,12 +82,20 @@ def test_a_family_that_sees_nothing_to_the_right_gets_an_island_and_a_quotation(
     assert job.known.suffix == ()
     assert [part.is_hole for part in job.parts] == [True, False]
     assert text(job.parts[1].ids) == "x" * ISLAND_TOKENS
-    assert f"{MARK}{'x' * 90}" in text(job.known.prefix)
-    assert text(job.known.prefix).endswith(FILL.prefix)
+    assert "x" * 90 in text(job.known.prefix)
+    assert text(job.known.prefix).endswith(f"```python\n{FILL.prefix}")
 
 
-def test_nothing_to_the_right_is_no_island() -> None:
-    assert len(fill_canvas(replace(FILL, suffix=""), TOKENIZER, BLIND, QUOTED).job.parts) == 1
+def test_while_somebody_types_only_what_was_typed_is_new() -> None:
+    before = fill_canvas(FILL, TOKENIZER, BLIND, QUOTED).job.known.prefix
+    after = fill_canvas(replace(FILL, prefix=f"{FILL.prefix}x"), TOKENIZER, BLIND, QUOTED).job.known.prefix
+    assert after == (*before, ord("x"))
+
+
+def test_where_nothing_follows_there_is_no_island_and_the_block_is_closed_by_the_model() -> None:
+    prompt = fill_canvas(replace(FILL, suffix=""), TOKENIZER, BLIND, QUOTED)
+    assert (len(prompt.job.parts), prompt.limits.stop_text) == (1, "\n```")
+    assert fill_canvas(FILL, TOKENIZER, BLIND, QUOTED).limits.stop_text == ""
 
 
 def test_without_turns_a_blind_family_still_gets_its_island() -> None:
@@ -131,7 +139,7 @@ def test_a_family_without_a_system_turn_is_told_in_the_user_s() -> None:
     [*((style, window) for style in (PromptStyle(), FRAMED) for window in (48, 200, 700, 2048)), (ANSWER, 1000)],
 )
 def test_context_is_cut_to_the_window_where_it_is_farthest_from_the_gap(style: PromptStyle, window: int) -> None:
-    question = len(GAP_QUESTION) + 260
+    question = 400
     facts = replace(FACTS, window_tokens=window)
     request = replace(FILL, prefix="p" * 2000 + "<", suffix=">" + "s" * 2000)
     prompt = fill_canvas(request, TOKENIZER, facts, style)
@@ -139,7 +147,7 @@ def test_context_is_cut_to_the_window_where_it_is_farthest_from_the_gap(style: P
     assert prompt.prompt_tokens + prompt.limits.max_tokens <= window
     assert text(known.prefix).endswith("<")
     assert text(known.suffix).startswith(">")
-    assert len(known.prefix) + len(known.suffix) <= 2 * (PREFIX_TOKENS + SUFFIX_TOKENS) + question
+    assert len(known.prefix) + len(known.suffix) <= PREFIX_TOKENS + SUFFIX_TOKENS + question
     assert prompt.limits.max_tokens >= min(32, window // 4)
 
 
