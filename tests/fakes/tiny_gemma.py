@@ -7,6 +7,7 @@ is SentencePiece-like BPE with byte fallback, as Gemma's. Everything is written 
 from __future__ import annotations
 
 import json
+import math
 import string
 from pathlib import Path
 from typing import Any
@@ -145,9 +146,9 @@ def _random(name: str, shape: tuple[int, ...], dice: torch.Generator) -> torch.T
     if name.endswith("layer_scalar"):
         return 0.7 + 0.05 * noise
     if name.endswith("embed_tokens.weight"):
-        return SPREAD * noise / shape[-1] ** 0.5
+        return SPREAD * noise / math.sqrt(shape[-1])
     if name.endswith(("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")):
         return LAYER_SHARE * (1 + 0.1 * noise)
     if "norm" in name or name.endswith(("router.scale", "per_expert_scale", "std_scale")):
         return 1 + 0.1 * noise
-    return noise / shape[-1] ** 0.5 if len(shape) > 1 else noise * 0.1
+    return noise / math.sqrt(shape[-1]) if len(shape) > 1 else noise * 0.1

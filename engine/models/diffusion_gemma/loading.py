@@ -58,19 +58,20 @@ def load_diffusion_gemma(
     device: str = "cpu",
     precision: str = "auto",
     threads: int | None = None,
-    window_tokens: int = WINDOW_TOKENS,
+    window_tokens: int = 0,
     free_bytes: int | None = None,
     progress: Progress | None = None,
 ) -> LoadedGemma:
     """Load the checkpoint in `folder`.
 
     precision: "fp32", "bf16", "int8", "int4", or "auto": bf16 on a GPU, on the CPU what the checkpoint is stored in.
-    window_tokens: prompt and canvas together. free_bytes: memory that may be used, None asks the device.
+    window_tokens: prompt and canvas together, 0 for what is usual. free_bytes: memory that may be used, None asks the
+        device.
 
     Raises EngineError: model_missing, model_corrupt, model_unsupported, out_of_memory.
     """
     configure_runtime(threads)
-    place = torch.device(device)
+    place = _device(device)
     settings = read_settings(folder)
     chosen = _precision(settings, place, precision)
     vocabulary = read_vocabulary(folder)
@@ -80,7 +81,7 @@ def load_diffusion_gemma(
     except Exception as fault:  # the library raises nothing more precise
         raise damaged(folder / CONFIG, f"it fits no DiffusionGemma: {fault}") from fault
     require_all(folder, index, wanted_tensors(network))
-    window = min(window_tokens, settings.trained_tokens)
+    window = min(window_tokens or WINDOW_TOKENS, settings.trained_tokens)
     shown = name or folder.name
     shape = ResidentShape(GemmaNetwork.shapes_of(network), PRECISIONS[chosen][0], place)
     needed = estimate(
@@ -97,6 +98,14 @@ def load_diffusion_gemma(
         GemmaNetwork(network), vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS
     )
     return LoadedGemma(model, vocabulary.special, settings.sampling, forms_of(network))
+
+
+def _device(name: str) -> torch.device:
+    kind, _, index = name.partition(":")
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "cpu" or (kind == "cuda" and (index or "0").isdecimal() and int(index or 0) < gpus):
+        return torch.device(name)
+    raise unsupported(f"the device {name} is not here", "use cpu, or a CUDA device that torch can see")
 
 
 def _precision(settings: GemmaSettings, device: torch.device, asked: str) -> str:

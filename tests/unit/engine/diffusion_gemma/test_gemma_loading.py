@@ -214,6 +214,11 @@ def test_an_unknown_precision_is_refused(folder: Path) -> None:
     assert refused(folder, precision="int3").kind == "model_unsupported"
 
 
+@pytest.mark.parametrize("device", ["cuda:77", "cuda:x", "tpu"])
+def test_a_device_that_is_not_here_is_refused(folder: Path, device: str) -> None:
+    assert refused(folder, device=device).kind == "model_unsupported"
+
+
 def test_what_cannot_fit_is_refused_before_any_weight_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     monkeypatch.setattr(StoredTensor, "read", lambda tensor: read.append(tensor.name))

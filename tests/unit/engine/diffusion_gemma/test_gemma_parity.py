@@ -70,20 +70,25 @@ def generated(
     """The new ids of `generate`, up to the first end id, and its drafts."""
     from transformers.models.diffusion_gemma.generation_diffusion_gemma import EntropyBoundSamplerConfig
 
+    settings = {
+        "max_denoising_steps": config.steps,
+        "t_max": config.temperature_start,
+        "t_min": config.temperature_end,
+        "stability_threshold": config.stable_steps,
+        "confidence_threshold": config.stop_entropy,
+        "sampler_config": EntropyBoundSamplerConfig(entropy_bound=config.entropy_bound),
+    }
+    return as_generated(reference, seed, tokens, **settings, **given)
+
+
+def as_generated(
+    reference: DiffusionGemmaForBlockDiffusion, seed: int, tokens: int, **given: Any
+) -> tuple[list[int], list[list[int]]]:
+    """The same with the checkpoint's own settings, but for those given."""
     drafts = Drafts()
     with global_generator(seed):
         found: Any = reference.generate(
-            torch.tensor([PROMPT]),
-            streamer=drafts,
-            max_new_tokens=tokens,
-            max_denoising_steps=config.steps,
-            t_max=config.temperature_start,
-            t_min=config.temperature_end,
-            stability_threshold=config.stable_steps,
-            confidence_threshold=config.stop_entropy,
-            sampler_config=EntropyBoundSamplerConfig(entropy_bound=config.entropy_bound),
-            eos_token_id=list(END_IDS),
-            **given,
+            torch.tensor([PROMPT]), streamer=drafts, max_new_tokens=tokens, eos_token_id=list(END_IDS), **given
         )
     return until_end(found.sequences[0, len(PROMPT) :].tolist()), drafts.seen
 
@@ -131,6 +136,12 @@ def test_the_same_dice_give_the_same_text_and_the_same_drafts(
     require_equal(generated(reference, seed, CONFIG, CANVAS), *denoised(unbound, seed, CONFIG, CANVAS))
 
 
+def test_the_sampling_a_checkpoint_is_loaded_with_is_what_generate_does_unasked(
+    gemma: LoadedGemma, unbound: DiffusionGemmaModel, reference: DiffusionGemmaForBlockDiffusion
+) -> None:
+    require_equal(as_generated(reference, 20, CANVAS), *denoised(unbound, 20, gemma.sampling, CANVAS))
+
+
 @pytest.mark.parametrize("seed", [7, 8])
 @pytest.mark.parametrize("stable_steps", [0, 1, 2])
 @pytest.mark.parametrize("stop_entropy", [0.1, 0.3, 1.5])
@@ -148,9 +159,9 @@ def test_it_stops_in_the_same_step(
 def test_the_stop_settings_above_really_stop_at_different_steps(unbound: DiffusionGemmaModel) -> None:
     config = replace(CONFIG, steps=30, entropy_bound=4.0)
     counts = {
-        (stable, entropy): denoised(
-            unbound, 7, replace(config, stable_steps=stable, stop_entropy=entropy), CANVAS
-        )[0].steps
+        (stable, entropy): denoised(unbound, 7, replace(config, stable_steps=stable, stop_entropy=entropy), CANVAS)[
+            0
+        ].steps
         for stable in (0, 1, 2)
         for entropy in (0.1, 0.3, 1.5)
     }
@@ -188,7 +199,7 @@ def test_with_ids_forbidden_it_equals_generate_with_a_processor(
     def forbid(_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         return scores.masked_fill(gemma.model.facts.forbidden, -torch.inf)
 
-    processors: Any = LogitsProcessorList([forbid])  # type: ignore[list-item]
+    processors: Any = LogitsProcessorList([forbid])
     wanted = generated(reference, 13, CONFIG, CANVAS, logits_processor=processors)
     require_equal(wanted, *denoised(gemma.model, 13, CONFIG, CANVAS))
 
