@@ -46,7 +46,9 @@ class PackedWeight(nn.Module):
         self.bits = bits
         self.shape = shape
         self._groups = 1 if bits == 8 else columns // group_of(columns)
-        stored = torch.zeros((*outer, columns * bits // 8), dtype=torch.int8 if bits == 8 else torch.uint8, device=device)
+        stored = torch.zeros(
+            (*outer, columns * bits // 8), dtype=torch.int8 if bits == 8 else torch.uint8, device=device
+        )
         self.register_buffer("packed", stored, persistent=False)
         self.register_buffer("scale", torch.zeros((*outer, self._groups), dtype=dtype, device=device), persistent=False)
 
@@ -65,11 +67,11 @@ class PackedWeight(nn.Module):
         packed, scale = (self.packed, self.scale) if index is None else (self.packed[index], self.scale[index])
         if self.bits == 4:
             packed = torch.stack([packed & 15, packed >> 4], dim=-1).flatten(-2).to(torch.int8) - 8
-        grouped = packed.unflatten(-1, (self._groups, -1)).to(dtype) * scale.to(dtype).unsqueeze(-1)
+        grouped: torch.Tensor = _grouped(packed, self._groups).to(dtype) * scale.to(dtype).unsqueeze(-1)
         return grouped.flatten(-2)
 
     def _pack_matrix(self, dense: torch.Tensor, packed: torch.Tensor, scale: torch.Tensor) -> None:
-        grouped = dense.to(packed.device, torch.float32).unflatten(-1, (self._groups, -1))
+        grouped = _grouped(dense.to(packed.device, torch.float32), self._groups)
         limit = 127 if self.bits == 8 else 7
         step = (grouped.abs().amax(dim=-1) / limit).clamp_min(torch.finfo(torch.float32).tiny)
         # The scale is rounded first, so that what is rounded to is what will be multiplied with.
@@ -79,7 +81,7 @@ class PackedWeight(nn.Module):
         if self.bits == 8:
             packed.copy_(whole)
             return
-        pairs = (whole + 8).to(torch.uint8).unflatten(-1, (-1, 2))
+        pairs = (whole + 8).to(torch.uint8).reshape(whole.shape[0], -1, 2)
         packed.copy_(pairs[..., 0] | (pairs[..., 1] << 4))
 
 
@@ -112,9 +114,14 @@ class PackedExperts(nn.Module):
     def forward(self, rows: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """The weighted sum of each row's chosen experts. rows: [n, hidden]; chosen, weights: [n, k]."""
         total = torch.zeros_like(rows)
-        for expert in chosen.unique().tolist():
+        for expert in torch.unique(chosen).tolist():
             row, slot = torch.where(chosen == expert)
             gate, up = functional.linear(rows[row], self.gate_up.dense(rows.dtype, expert)).chunk(2, dim=-1)
             out = functional.linear(self._activate(gate) * up, self.down.dense(rows.dtype, expert))
             total.index_add_(0, row, (out * weights[row, slot, None]).to(total.dtype))
         return total
+
+
+def _grouped(rows: torch.Tensor, groups: int) -> torch.Tensor:
+    """[..., columns] as [..., groups, columns of a group]."""
+    return rows.reshape(*rows.shape[:-1], groups, -1)

@@ -1,12 +1,13 @@
 """A DiffusionGemma checkpoint small enough to make in a test: the published layout with random weights.
 
-Tensor names, config fields and the ids of special tokens are those of google/diffusiongemma-26B-A4B-it; the tokenizer is
-SentencePiece-like BPE with byte fallback, as Gemma's. Everything is written from a seed.
+Tensor names, config fields and the ids of special tokens are those of google/diffusiongemma-26B-A4B-it; the tokenizer
+is SentencePiece-like BPE with byte fallback, as Gemma's. Everything is written from a seed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import string
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from safetensors.torch import save_file
 CANVAS = 16
 WINDOW = 12  # of sliding layers
 LAYERS, HIDDEN = 3, 32
+SPREAD = 2.0  # of logits: the larger, the surer the model is, and the sooner a canvas comes to rest
+LAYER_SHARE = 0.3  # of what each layer adds: the smaller, the more a place keeps what stands in it
 BEYOND = 8  # ids that the model has and the tokenizer has not
 END_IDS = (1, 106, 50)
 SPECIALS = {0: "<pad>", 1: "<eos>", 2: "<bos>", 3: "<unk>", 4: "<mask>", 50: "<|tool_response>", 105: "<|turn>"} | {
@@ -142,6 +145,10 @@ def _random(name: str, shape: tuple[int, ...], dice: torch.Generator) -> torch.T
     noise = torch.randn(shape, generator=dice)
     if name.endswith("layer_scalar"):
         return 0.7 + 0.05 * noise
+    if name.endswith("embed_tokens.weight"):
+        return SPREAD * noise / math.sqrt(shape[-1])
+    if name.endswith(("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")):
+        return LAYER_SHARE * (1 + 0.1 * noise)
     if "norm" in name or name.endswith(("router.scale", "per_expert_scale", "std_scale")):
         return 1 + 0.1 * noise
-    return noise / shape[-1] ** 0.5 if len(shape) > 1 else noise * 0.1
+    return noise / math.sqrt(shape[-1]) if len(shape) > 1 else noise * 0.1

@@ -1,4 +1,4 @@
-"""Which tensors a checkpoint's safetensors files hold, and how their names map to the network: nothing may be left over.
+"""Which tensors a checkpoint's safetensors files hold, and their names in the network: nothing may be left over.
 
 Reads headers; values are read one tensor at a time. The shared stack lies in the files once, under the decoder as
 published, or under the encoder; the image tower is left out, as an editor shows no images.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -51,7 +52,10 @@ class StoredTensor:
 
 
 def read_index(folder: Path) -> dict[str, StoredTensor]:
-    """The text model's tensors by the network's name. Raises EngineError: model_missing, model_corrupt, model_unsupported."""
+    """The text model's tensors by the network's name.
+
+    Raises EngineError: model_missing, model_corrupt, model_unsupported.
+    """
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise EngineError(
@@ -59,17 +63,15 @@ def read_index(folder: Path) -> dict[str, StoredTensor]:
             f"{folder} holds no safetensors files",
             "name the folder of a checkpoint with safetensors weights; others are never read",
         )
-    exact: dict[str, StoredTensor] = {}
-    shared: dict[str, StoredTensor] = {}
+    stored: dict[str, StoredTensor] = {}
     for tensor in (found for file in files for found in _tensors_of(file)):
-        name = network_name(tensor.name)
-        if tensor.name.startswith(_IMAGES):
-            continue
-        into = exact if name == tensor.name else shared
-        if name in into:
+        if tensor.name in stored:
             raise damaged(tensor.file, f"{tensor.name} is there twice")
-        into[name] = tensor
-    return shared | exact
+        stored[tensor.name] = tensor
+    text = [name for name in stored if not name.startswith(_IMAGES)]
+    # Of copies the decoder's counts, as in transformers; the head's is the last choice.
+    text.sort(key=lambda name: (network_name(name) == name, name != _HEAD))
+    return {network_name(name): stored[name] for name in text}
 
 
 def network_name(stored: str) -> str:
@@ -101,7 +103,7 @@ def _tensors_of(file: Path) -> list[StoredTensor]:
         raise damaged(file, str(fault)) from fault
 
 
-def _described(file: Path, name: str, found: safe_open) -> StoredTensor:
+def _described(file: Path, name: str, found: Any) -> StoredTensor:
     kind = found.get_dtype()
     if kind not in _DTYPES:
         raise unsupported(f"{file} holds {name} as {kind}", "use a checkpoint in bf16, fp16 or fp32")

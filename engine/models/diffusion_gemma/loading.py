@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasFacts
 from engine.models.diffusion_gemma.assembly import ModuleForm, empty_network, forms_of, put_weights, wanted_tensors
 from engine.models.diffusion_gemma.checkpoint import StoredTensor, read_index, require_all
@@ -25,7 +26,6 @@ from engine.models.diffusion_gemma.tokenizer import GemmaVocabulary, read_vocabu
 from engine.runtime.linear import configure_runtime
 
 FAMILY = "diffusion_gemma"
-TRAINED_STEPS = 48
 WINDOW_TOKENS = 4096
 CONTEXTS = 2
 
@@ -34,10 +34,14 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class LoadedGemma:
-    """special: ids of the special tokens by their text. forms: what each module is really kept in."""
+    """special: ids of the special tokens by their text. forms: what each module is really kept in.
+
+    sampling: how the checkpoint wants its canvases denoised.
+    """
 
     model: DiffusionGemmaModel
     special: Mapping[str, int]
+    sampling: SamplingConfig
     forms: tuple[ModuleForm, ...]
 
     @property
@@ -54,32 +58,32 @@ def load_diffusion_gemma(
     device: str = "cpu",
     precision: str = "auto",
     threads: int | None = None,
-    window_tokens: int = WINDOW_TOKENS,
+    window_tokens: int = 0,
     free_bytes: int | None = None,
     progress: Progress | None = None,
 ) -> LoadedGemma:
     """Load the checkpoint in `folder`.
 
     precision: "fp32", "bf16", "int8", "int4", or "auto": bf16 on a GPU, on the CPU what the checkpoint is stored in.
-    window_tokens: prompt and canvas together. free_bytes: memory that may be used, None asks the device.
+    window_tokens: prompt and canvas together, 0 for what is usual. free_bytes: memory that may be used, None asks the
+        device.
 
     Raises EngineError: model_missing, model_corrupt, model_unsupported, out_of_memory.
     """
     configure_runtime(threads)
-    place = torch.device(device)
+    place = _device(device)
     settings = read_settings(folder)
     chosen = _precision(settings, place, precision)
     vocabulary = read_vocabulary(folder)
     index = read_index(folder)
     try:
         network = empty_network(settings.fields)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as fault:
+    except Exception as fault:  # the library raises nothing more precise
         raise damaged(folder / CONFIG, f"it fits no DiffusionGemma: {fault}") from fault
     require_all(folder, index, wanted_tensors(network))
-    dtype, bits = PRECISIONS[chosen]
-    window = min(window_tokens, settings.trained_tokens)
+    window = min(window_tokens or WINDOW_TOKENS, settings.trained_tokens)
     shown = name or folder.name
-    shape = ResidentShape(GemmaNetwork.shapes_of(network), dtype, place)
+    shape = ResidentShape(GemmaNetwork.shapes_of(network), PRECISIONS[chosen][0], place)
     needed = estimate(
         index,
         chosen,
@@ -93,7 +97,15 @@ def load_diffusion_gemma(
     model = DiffusionGemmaModel(
         GemmaNetwork(network), vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS
     )
-    return LoadedGemma(model, vocabulary.special, forms_of(network))
+    return LoadedGemma(model, vocabulary.special, settings.sampling, forms_of(network))
+
+
+def _device(name: str) -> torch.device:
+    kind, _, index = name.partition(":")
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "cpu" or (kind == "cuda" and (index or "0").isdecimal() and int(index or 0) < gpus):
+        return torch.device(name)
+    raise unsupported(f"the device {name} is not here", "use cpu, or a CUDA device that torch can see")
 
 
 def _precision(settings: GemmaSettings, device: torch.device, asked: str) -> str:
@@ -135,5 +147,5 @@ def _facts(
         forbidden=forbidden,
         canvas_length=settings.canvas_length,
         right_context=False,
-        trained_steps=TRAINED_STEPS,
+        trained_steps=settings.sampling.steps,
     )

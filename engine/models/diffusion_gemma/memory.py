@@ -69,7 +69,12 @@ def available_bytes(device: torch.device) -> int:
 
 
 def require_memory(
-    name: str, index: Mapping[str, StoredTensor], precision: str, needed: MemoryEstimate, free: int, device: torch.device
+    name: str,
+    index: Mapping[str, StoredTensor],
+    precision: str,
+    needed: MemoryEstimate,
+    free: int,
+    device: torch.device,
 ) -> None:
     """Raise EngineError(out_of_memory) when `needed` exceeds `free` bytes, naming the precisions that would fit."""
     if needed.total <= free:
@@ -80,7 +85,7 @@ def require_memory(
     remedy = (
         f"load it in less: {' or '.join(fitting)} would fit"
         if fitting
-        else f"free memory or use another device: it needs {_gb(min(sizes.values()))} even in int4; or use a smaller model"
+        else f"free memory, or use another device or a smaller model: even in int4 it needs {_gb(min(sizes.values()))}"
     )
     raise EngineError(
         "out_of_memory",

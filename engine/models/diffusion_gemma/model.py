@@ -40,6 +40,11 @@ class DiffusionGemmaModel:
     def tokenizer(self) -> Tokenizer:
         return self._tokenizer
 
+    @property
+    def network(self) -> GemmaNetwork:
+        """The two passes and the embeddings."""
+        return self._network
+
     def open(self, known: Known) -> GemmaContext:
         """Encode what is not resident yet. Raises EngineError(window_exceeded), ValueError for text on the right."""
         if known.suffix:

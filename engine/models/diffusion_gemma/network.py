@@ -46,6 +46,11 @@ class GemmaNetwork:
         return found
 
     @property
+    def encoder_layers(self) -> tuple[Any, ...]:
+        """The encoder's layers, which share all weights with the decoder's."""
+        return tuple(self._encoder.layers)
+
+    @property
     def width(self) -> int:
         """Values of an embedding."""
         return int(self._decoder.embed_tokens.weight.shape[1])
@@ -91,7 +96,9 @@ class GemmaNetwork:
         decoder = self._decoder
         place = torch.arange(cache.length, cache.length + length, device=ids.device)
         positions = place.repeat(canvases)[None]
-        hidden = decoder.self_conditioning(decoder.embed_tokens(ids.reshape(1, -1)), soft.reshape(1, canvases * length, -1))
+        hidden = decoder.self_conditioning(
+            decoder.embed_tokens(ids.reshape(1, -1)), soft.reshape(1, canvases * length, -1)
+        )
         kinds = set(self._layer_types)
         rotary = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in kinds}
         masks = {kind: self._mask(cache, kind, canvases, length) for kind in kinds}
@@ -138,8 +145,7 @@ class GemmaNetwork:
         """[1, 1, rows, seen] bool, None when every row may see everything: a canvas sees the past and itself only."""
         if canvases == 1:
             return None
-        layer = self._layer_types.index(kind)
-        past = cache.layers[layer].keys.shape[2]
+        past = cache.visible(self._layer_types.index(kind))
         canvas = torch.arange(canvases, device=self.device).repeat_interleave(length)
         own = canvas[:, None] == canvas[None, :]
         return torch.cat([own.new_ones((own.shape[0], past)), own], dim=1)[None, None]

@@ -40,14 +40,14 @@ class ResidentShape:
         return values * _capacity_for(rows) * self.dtype.itemsize
 
 
-class ResidentLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
+class ResidentLayer(CacheLayerMixin):
     """One layer's rows. `keys` and `values`: [1, kv_heads, visible, head_dim], what the next row sees of the past."""
 
     is_compileable = False
     supports_early_init = False
 
     def __init__(self, shape: LayerShape, dtype: torch.dtype, device: torch.device) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.is_sliding = shape.window > 0
         self.is_initialized = True
         self._shape = shape
@@ -78,6 +78,16 @@ class ResidentLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
     def with_canvas(self, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What a canvas of [1, kv_heads, n, head_dim] rows sees: the past and itself. Nothing becomes resident."""
         return self._with(keys, values)
+
+    @property
+    def store(self) -> torch.Tensor:
+        """Keys and values, [2, 1, kv_heads, capacity, head_dim]."""
+        return self._store
+
+    @property
+    def visible(self) -> int:
+        """How many resident rows the next row sees."""
+        return self._length - self._first_visible()
 
     def truncate(self, length: int) -> None:
         """Forget rows from `length` on."""
@@ -138,11 +148,18 @@ class ResidentCache(Cache):
         for layer in self._layers:
             layer.reserve(rows)
 
-    def with_canvas(
-        self, layer: int, keys: torch.Tensor, values: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def with_canvas(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What a canvas sees in `layer`; see `ResidentLayer.with_canvas`."""
         return self._layers[layer].with_canvas(keys, values)
+
+    @property
+    def stores(self) -> tuple[torch.Tensor, ...]:
+        """The storage of each layer: [2, 1, kv_heads, capacity, head_dim], keys and values."""
+        return tuple(layer.store for layer in self._layers)
+
+    def visible(self, layer: int) -> int:
+        """How many resident rows a canvas sees in `layer`."""
+        return self._layers[layer].visible
 
     def truncate(self, length: int) -> None:
         """Forget rows from `length` on, also those a forward pass that failed left in some layers only."""

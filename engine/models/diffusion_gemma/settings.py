@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.diffusion.sampling import SamplingConfig
 from engine.protocol.errors import EngineError
 
 MODEL_TYPE = "diffusion_gemma"
 CONFIG = "config.json"
 GENERATION = "generation_config.json"
+TRAINED_STEPS = 48
 _DEFAULT_END = 1
 # Names of code that a repository brings along. It is never looked at.
 _CODE_FIELDS = frozenset({"auto_map", "custom_pipelines"})
@@ -23,7 +25,7 @@ class GemmaSettings:
     """fields: what transformers' configuration class is made from.
 
     end_ids: in the checkpoint's order; the first one ends a text, the others a turn. stored_dtype: as config.json
-    names it, empty where it does not.
+    names it, empty where it does not. sampling: as the checkpoint recommends it, else as the family was published.
     """
 
     fields: Mapping[str, Any]
@@ -32,6 +34,7 @@ class GemmaSettings:
     trained_tokens: int
     end_ids: tuple[int, ...]
     stored_dtype: str
+    sampling: SamplingConfig
 
 
 def read_settings(folder: Path) -> GemmaSettings:
@@ -62,6 +65,7 @@ def read_settings(folder: Path) -> GemmaSettings:
         trained_tokens=_positive(folder, text, "max_position_embeddings", 131_072),
         end_ids=_end_ids(folder, (generation, config, text), vocab_size),
         stored_dtype=str(config.get("dtype") or config.get("torch_dtype") or ""),
+        sampling=_sampling(folder, generation),
     )
 
 
@@ -85,7 +89,9 @@ def damaged(path: Path, what: str) -> EngineError:
     return EngineError("model_corrupt", f"{path} cannot be used: {what}", "fetch the checkpoint again")
 
 
-def unsupported(message: str, remedy: str = "use google/diffusiongemma-26B-A4B-it or a checkpoint of its shape") -> EngineError:
+def unsupported(
+    message: str, remedy: str = "use google/diffusiongemma-26B-A4B-it or a checkpoint of its shape"
+) -> EngineError:
     """The error for a checkpoint this version does not run."""
     return EngineError("model_unsupported", message, remedy)
 
@@ -106,3 +112,30 @@ def _end_ids(folder: Path, sources: tuple[Mapping[str, Any], ...], vocab_size: i
                 raise damaged(folder / CONFIG, f"eos_token_id is {found!r}")
             return tuple(ids)
     return (_DEFAULT_END,)
+
+
+def _sampling(folder: Path, generation: Mapping[str, Any]) -> SamplingConfig:
+    """The published numbers (transformers' defaults of the family), where generation_config.json names no others."""
+    sampler = generation.get("sampler_config")
+    bound = sampler.get("entropy_bound") if isinstance(sampler, dict) else None
+    given = {
+        "steps": generation.get("max_denoising_steps"),
+        "temperature_start": generation.get("t_max"),
+        "temperature_end": generation.get("t_min"),
+        "stable_steps": generation.get("stability_threshold"),
+        "stop_entropy": generation.get("confidence_threshold"),
+        "entropy_bound": bound,
+    }
+    published = {
+        "steps": TRAINED_STEPS,
+        "temperature_start": 0.8,
+        "temperature_end": 0.4,
+        "stable_steps": 1,
+        "stop_entropy": 0.005,
+        "entropy_bound": 0.1,
+    }
+    numbers = published | {name: value for name, value in given.items() if value is not None}
+    try:
+        return SamplingConfig(sampler="entropy_bound", schedule="adaptive", deterministic=False, **numbers)
+    except (TypeError, ValueError) as fault:
+        raise damaged(folder / GENERATION, str(fault)) from fault

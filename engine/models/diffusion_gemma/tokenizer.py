@@ -76,9 +76,10 @@ def read_vocabulary(folder: Path) -> GemmaVocabulary:
         words = {str(text): int(index) for text, index in model["vocab"].items()}
         added = {str(token["content"]): token for token in stored.get("added_tokens") or ()}
         special = {text: int(token["id"]) for text, token in added.items() if _is_special(text, token)}
-        plain = {text: index for text, index in words.items() if index not in special.values()}
+        control = frozenset(special.values())
+        plain = {text: index for text, index in words.items() if index not in control}
         backend = Backend.from_str(json.dumps(_without_special(stored, plain, special)))
-    except Exception as fault:  # noqa: BLE001 -- the library raises nothing more precise than Exception
+    except Exception as fault:  # the library raises nothing more precise
         raise damaged(path, f"it is no tokenizer: {fault}") from fault
     kept = plain | {text: int(token["id"]) for text, token in added.items() if text not in special}
     byte_ids = {int(found[1], 16): index for text, index in plain.items() if (found := _BYTE.fullmatch(text))}
@@ -91,9 +92,7 @@ def _is_special(text: str, token: Mapping[str, Any]) -> bool:
     return bool(token.get("special")) or _RESERVED.fullmatch(text) is not None
 
 
-def _without_special(
-    stored: Mapping[str, Any], plain: Mapping[str, int], special: Mapping[str, int]
-) -> dict[str, Any]:
+def _without_special(stored: Mapping[str, Any], plain: Mapping[str, int], special: Mapping[str, int]) -> dict[str, Any]:
     """tokenizer.json without special tokens, without what adds some, and with unknown text in bytes only."""
     model = stored["model"]
     pairs = [tuple(merge) if isinstance(merge, list) else tuple(merge.split(" ", 1)) for merge in model["merges"]]

@@ -67,7 +67,7 @@ def test_a_cache_cannot_be_truncated_to_more_than_it_holds(length: int) -> None:
     assert contents(context) == [1, 2, 3, 4, 5]
 
 
-def use(pool: ContextPool, ids: list[int]) -> list[int]:
+def use(pool: ContextPool[CachedContext], ids: list[int]) -> list[int]:
     """One job after another: take a context, encode what is missing, give it back. Returns what was resident."""
     context = pool.context_for(ids)
     resident = contents(context)
