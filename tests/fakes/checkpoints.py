@@ -2,7 +2,7 @@
 
 Each has the files, key names, tensor names and special tokens of the real one; only the sizes are small. They keep the
 real ones' oddities, too: rows of the embedding that no token belongs to, an `auto_map` that must never be followed, a
-normaliser that must not be applied, special tokens at the front of the vocabulary.
+normaliser that must not be applied, special tokens at the front of the vocabulary, a tokenizer in parts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,16 @@ _LLADA = (
 
 @dataclass(frozen=True)
 class TinyLayout:
-    """What one checkpoint looks like. specials stand behind the bytes and merges, or in front of them."""
+    """What one checkpoint looks like. specials stand behind the bytes and merges, or in front of them.
+
+    in_parts: the tokenizer is vocab.json, merges.txt and tokenizer_config.json, with code of its own beside them.
+    """
 
     stock: str
     config: Mapping[str, Any]
     specials: Sequence[str]
     specials_first: bool = False
+    in_parts: bool = False
     tied: bool = False
     shards: int = 1
     layers: int = LAYERS
@@ -64,7 +68,8 @@ def _remote(name: str, kind: str) -> dict[str, Any]:
 
 def _dream(*extra: str) -> TinyLayout:
     config = {**_remote("Dream", "DreamModel"), "mask_token_id": 151666, "pad_token_id": 151643}
-    return TinyLayout("qwen2", config, (*_QWEN, *_QWEN_FIM, "<|beginoftext|>", "<|mask|>", *extra), shards=2)
+    specials = (*_QWEN, *_QWEN_FIM, "<|beginoftext|>", "<|mask|>", *extra)
+    return TinyLayout("qwen2", config, specials, in_parts=True, shards=2)
 
 
 def _a2d(kind: str) -> TinyLayout:
@@ -125,7 +130,10 @@ def write_checkpoint(folder: Path, layout: str, *, seed: int = 0, layers: int = 
     rows = max(token["id"] for token in tokenizer["added_tokens"]) + 1 if not tiny.specials_first else 0
     rows = max(rows, len(tokenizer["model"]["vocab"])) + SPARE_ROWS
     config = _llada_config(tiny, rows) if layout == "llada" else _stock_config(tiny, rows)
-    _write_json(folder / "tokenizer.json", tokenizer)
+    if tiny.in_parts:
+        _write_parts(folder, tokenizer)
+    else:
+        _write_json(folder / "tokenizer.json", tokenizer)
     _write_json(folder / "config.json", config)
     _write_weights(folder, tiny, rows, seed)
     return folder
@@ -185,6 +193,24 @@ def tokenizer_json(tiny: TinyLayout) -> dict[str, Any]:
             "merges": [merge.split(" ") for merge in MERGES],
         },
     }
+
+
+def special_tokens(folder: Path) -> dict[str, int]:
+    """The special tokens of a checkpoint, as its files name them."""
+    whole = folder / "tokenizer.json"
+    if whole.is_file():
+        return {token["content"]: token["id"] for token in json.loads(whole.read_text())["added_tokens"]}
+    named = json.loads((folder / "tokenizer_config.json").read_text())["added_tokens_decoder"]
+    return {token["content"]: int(index) for index, token in named.items()}
+
+
+def _write_parts(folder: Path, tokenizer: Mapping[str, Any]) -> None:
+    special = {str(token["id"]): {"content": token["content"], "special": True} for token in tokenizer["added_tokens"]}
+    _write_json(folder / "vocab.json", tokenizer["model"]["vocab"])
+    _write_json(
+        folder / "tokenizer_config.json", {"added_tokens_decoder": special, "tokenizer_class": "DreamTokenizer"}
+    )
+    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *MERGES, ""]), encoding="utf-8")
 
 
 def _stock_config(tiny: TinyLayout, rows: int) -> dict[str, Any]:

@@ -68,6 +68,11 @@ _QWEN_ENDS = (_END_OF_TEXT, _IM_END)
 _DREAM_MASK = Token(("<|mask|>",), 151666)
 _DREAM_START = Token(("<|beginoftext|>",), 151665)
 
+_REFRESH = 4
+"""Steps between exact passes of bidirectional families. Fast-dLLM (arXiv 2505.22618) computes its dual cache anew once
+per block of 32 places; this is more careful. 1 would be as the families were published, at the price of running the
+whole text in every step."""
+
 # The shifted families sample one place per step, the one of least entropy (alg="entropy"): a bound of 0 accepts just
 # that one. Steps are left to the hole's length, which is what one per place means; DreamOn needs more, as its holes
 # grow.
@@ -81,10 +86,13 @@ def _surest_first(temperature: float, top_p: float) -> SamplingConfig:
         temperature_end=temperature,
         deterministic=False,
         top_p=top_p,
+        refresh_every=_REFRESH,
     )
 
 
-_LIKELIEST_FIRST = SamplingConfig(sampler="confidence", schedule="linear", confidence_threshold=1.0)
+_LIKELIEST_FIRST = SamplingConfig(
+    sampler="confidence", schedule="linear", confidence_threshold=1.0, refresh_every=_REFRESH
+)
 """LLaDA's `low_confidence` order at temperature 0: the likeliest place of each step, never revisited."""
 
 
@@ -138,6 +146,7 @@ _LAYOUTS = (
             top_p=0.95,
             remask="cap",
             remask_strength=0.1,
+            refresh_every=_REFRESH,
         ),
     ),
     _a2d("a2d-mdlm", block=0),  # dllm: the weights of Qwen with the causal mask taken away

@@ -70,6 +70,12 @@ def load_masked(
     vocabulary = read_vocabulary(folder)
     chosen = layout_named(layout) if layout else _detected(folder, config, vocabulary, name)
     architecture = architecture_of(config, chosen)
+    if not vocabulary.says_split and architecture.stock == "llama":
+        raise EngineError(
+            "model_unsupported",
+            f"{folder} has no tokenizer.json, and how a {chosen.name} checkpoint cuts its text is written nowhere else",
+            "use the checkpoint with its tokenizer.json",
+        )
     require_rows(vocabulary, architecture.vocab, folder)
     roles = roles_of(chosen, vocabulary, config, architecture.vocab)
     network = load_network(

@@ -1,4 +1,4 @@
-"""A checkpoint's tokenizer.json as this engine reads it: `Vocabulary`, and which ids the roles of a layout have.
+"""A checkpoint's tokenizer as this engine reads it: `Vocabulary`, and which ids the roles of a layout have.
 
 Special tokens are taken out of the encoder, so that their text inside a document stays text; normalisers are left out,
 so that the bytes that went in come out. No code and no template of the checkpoint is run.
@@ -17,18 +17,24 @@ from tokenizers import Tokenizer as Backend
 
 from engine.models.masked.families import Layout, Token
 from engine.protocol.errors import EngineError
-from engine.tokenizer import BpeTokenizer, byte_alphabet
+from engine.tokenizer import QWEN2_SPLIT, BpeTokenizer, byte_alphabet
 
 TOKENIZER = "tokenizer.json"
+WORDS, MERGES, SETTINGS = "vocab.json", "merges.txt", "tokenizer_config.json"
+"""The same in parts, as the Dream family is published."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """ids: of every token by its text, special ones included. special: ids that are no text."""
+    """ids: of every token by its text, special ones included. special: ids that are no text.
+
+    says_split: whether the files say how text is cut before it is encoded; if not it is cut as for Qwen2.
+    """
 
     tokenizer: BpeTokenizer
     ids: Mapping[str, int]
     special: frozenset[int]
+    says_split: bool = True
 
     @property
     def size(self) -> int:
@@ -58,12 +64,13 @@ class Roles:
 
 
 def read_vocabulary(folder: Path) -> Vocabulary:
-    """Read the tokenizer of a checkpoint: a byte-level BPE in the `tokenizers` library's own format.
+    """Read the tokenizer of a checkpoint: a byte-level BPE, in the `tokenizers` library's own format or in parts.
 
     Raises EngineError(model_corrupt) for a file that is missing or damaged, EngineError(model_unsupported) for a
     tokenizer of another kind.
     """
-    stored = read_json(folder / TOKENIZER)
+    in_parts = not (folder / TOKENIZER).is_file() and (folder / WORDS).is_file()
+    stored = _from_parts(folder) if in_parts else read_json(folder / TOKENIZER)
     model = stored.get("model")
     if (
         not isinstance(model, dict)
@@ -89,8 +96,36 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     try:
         backend = Backend.from_str(json.dumps(bare))
     except Exception as fault:  # the library raises nothing more precise
-        raise corrupt(folder / TOKENIZER, f"it is no tokenizer: {fault}") from fault
-    return Vocabulary(BpeTokenizer(backend), {**words, **added}, frozenset(special))
+        raise corrupt(folder / (WORDS if in_parts else TOKENIZER), f"it is no tokenizer: {fault}") from fault
+    return Vocabulary(BpeTokenizer(backend), {**words, **added}, frozenset(special), says_split=not in_parts)
+
+
+def _from_parts(folder: Path) -> dict[str, Any]:
+    """What a tokenizer.json would hold, from the files of a tokenizer that is published with code of its own.
+
+    vocab.json: id by token. merges.txt: a version line, then "left right" in rank order. tokenizer_config.json: the
+    special tokens by their id.
+    """
+    try:
+        lines = (folder / MERGES).read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError) as fault:
+        raise corrupt(folder / MERGES, str(fault)) from fault
+    special = read_json(folder / SETTINGS).get("added_tokens_decoder")
+    if not isinstance(special, dict):
+        raise corrupt(folder / SETTINGS, "it names no special tokens")
+    try:
+        added = [{"id": int(index), "content": str(token["content"])} for index, token in special.items()]
+    except (KeyError, TypeError, ValueError) as fault:
+        raise corrupt(folder / SETTINGS, f"a special token cannot be read: {fault}") from fault
+    merges = [line for line in lines if line and not line.startswith("#version")]
+    cut = {"type": "Split", "pattern": {"Regex": QWEN2_SPLIT}, "behavior": "Isolated", "invert": False}
+    to_bytes = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    return {
+        "version": "1.0",
+        "added_tokens": added,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [cut, to_bytes]},
+        "model": {"type": "BPE", "vocab": read_json(folder / WORDS), "merges": merges},
+    }
 
 
 def require_rows(vocabulary: Vocabulary, rows: int, folder: Path) -> None:

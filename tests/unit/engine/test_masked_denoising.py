@@ -108,9 +108,9 @@ def filled(model: MaskedModel, riddle: Riddle, config: SamplingConfig, parts: tu
         LAYOUTS["dream"].sampling,
         LAYOUTS["llada"].sampling,
         LAYOUTS["sdar"].sampling,
-        replace(LAYOUTS["llada"].sampling, refresh_every=STALE),
+        replace(LAYOUTS["llada"].sampling, refresh_every=1),
     ],
-    ids=["surest first", "likeliest first", "threshold", "stale caches"],
+    ids=["surest first", "likeliest first", "threshold", "exact"],
 )
 def test_the_loop_fills_the_gap_from_both_sides(trained: MaskedModel, config: SamplingConfig) -> None:
     asked = riddles(8, 4)

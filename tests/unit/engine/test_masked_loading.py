@@ -20,7 +20,15 @@ from engine.models.masked.families import LAYOUTS
 from engine.models.masked.loading import CALIBRATION, load_masked
 from engine.models.masked.weights import weight_files
 from engine.protocol.errors import EngineError
-from tests.fakes.checkpoints import HEADS, SPARE_ROWS, TINY_LAYOUTS, write_all, write_checkpoint
+from tests.fakes.checkpoints import (
+    HEADS,
+    SPARE_ROWS,
+    TINY_LAYOUTS,
+    special_tokens,
+    tokenizer_json,
+    write_all,
+    write_checkpoint,
+)
 from tests.fakes.masked_reference import canvas_of, llada_forward
 
 Change = Callable[[dict[str, Any]], object]
@@ -71,8 +79,7 @@ def test_the_command_writes_every_layout_and_each_is_recognised(tmp_path: Path) 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
 def test_special_ids_are_read_off_the_vocabulary(tmp_path: Path, layout: str) -> None:
     masked = load_masked(write_checkpoint(tmp_path / layout, layout))
-    stored = json.loads((tmp_path / layout / "tokenizer.json").read_text())
-    added = {token["content"]: token["id"] for token in stored["added_tokens"]}
+    added = special_tokens(tmp_path / layout)
     facts, wanted = masked.model.facts, LAYOUTS[layout]
     texts = [text for text in wanted.mask.texts if text in added]
     assert facts.mask_id == (added[texts[0]] if texts else wanted.mask.published)
@@ -107,17 +114,53 @@ def test_the_text_of_a_special_token_is_text(tmp_path: Path, layout: str) -> Non
 
 
 def test_published_ids_stand_in_for_a_vocabulary_that_does_not_name_its_mask(tmp_path: Path) -> None:
-    folder = write_checkpoint(tmp_path / "dream", "dream")
+    folder = write_checkpoint(tmp_path / "sdar", "sdar")
+    mask = special_tokens(folder)["<|MASK|>"]
 
     def forget(stored: dict[str, Any]) -> None:
-        stored["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] != "<|mask|>"]
+        stored["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] != "<|MASK|>"]
 
     edit_json(folder / "tokenizer.json", forget)
-    assert "<|mask|>" in refused(folder, "model_unsupported")
-    edit_json(folder / "config.json", lambda config: config.update(mask_token_id=277))
+    assert "<|MASK|>" in refused(folder, "model_unsupported")
+    edit_json(folder / "config.json", lambda config: config.update(mask_token_id=mask + 1))
     masked = load_masked(folder)
-    assert masked.model.facts.mask_id == 277
-    assert masked.model.facts.forbidden[277]
+    assert masked.model.facts.mask_id == mask + 1
+    assert masked.model.facts.forbidden[mask + 1]
+
+
+def test_a_tokenizer_in_parts_is_the_same_as_in_one_file(tmp_path: Path) -> None:
+    parts, whole = (write_checkpoint(tmp_path / name / "dream", "dream") for name in ("parts", "whole"))
+    assert not (parts / "tokenizer.json").exists()
+    (whole / "tokenizer.json").write_text(json.dumps(tokenizer_json(TINY_LAYOUTS["dream"])))
+    text = "def  f(a1):\r\n\treturn a1 =  'e\u0301'\n\n\n"
+    left, right = load_masked(parts), load_masked(whole)
+    assert left.model.tokenizer.encode(text) == right.model.tokenizer.encode(text)
+    assert left.roles == right.roles
+    assert torch.equal(left.model.facts.forbidden, right.model.facts.forbidden)
+
+
+def test_parts_that_are_damaged_or_say_too_little_are_refused(tmp_path: Path) -> None:
+    folder = write_checkpoint(tmp_path / "dream", "dream")
+    pristine = (folder / "tokenizer_config.json").read_text()
+    for damaged in (
+        "{}",
+        '{"added_tokens_decoder": {"x": {"content": "<|mask|>"}}}',
+        '{"added_tokens_decoder": {"1": 2}}',
+    ):
+        (folder / "tokenizer_config.json").write_text(damaged)
+        assert "tokenizer_config.json" in refused(folder, "model_corrupt")
+    (folder / "tokenizer_config.json").write_text(pristine)
+    (folder / "merges.txt").write_text("no where\n")
+    assert "vocab.json" in refused(folder, "model_corrupt")
+    (folder / "merges.txt").unlink()
+    assert "merges.txt" in refused(folder, "model_corrupt")
+    llada = write_checkpoint(tmp_path / "llada", "llada")
+    stored = json.loads((llada / "tokenizer.json").read_text())
+    (llada / "tokenizer.json").unlink()
+    for name in ("tokenizer_config.json", "merges.txt"):
+        (llada / name).write_text(pristine if name.endswith("json") else "")
+    (llada / "vocab.json").write_text(json.dumps(stored["model"]["vocab"]))
+    assert "cuts its text" in refused(llada, "model_unsupported")
 
 
 def test_the_weight_names_of_llada_mean_what_its_own_code_computes(tmp_path: Path) -> None:
@@ -274,7 +317,7 @@ def test_rope_theta_is_read_where_it_stands(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_that_could_not_give_text_back_is_refused(tmp_path: Path) -> None:
-    folder = write_checkpoint(tmp_path / "dream", "dream")
+    folder = write_checkpoint(tmp_path / "sdar", "sdar")
     pristine = (folder / "tokenizer.json").read_text()
     edit_json(folder / "tokenizer.json", lambda stored: stored.update(pre_tokenizer={"type": "Metaspace"}))
     assert "does not work on bytes" in refused(folder, "model_unsupported")

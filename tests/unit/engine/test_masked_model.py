@@ -200,6 +200,26 @@ def test_no_step_moves_the_known_text(load: Load, layout: str) -> None:
         assert torch.equal(layer.keys[0, :, :4], keys)
 
 
+@pytest.mark.parametrize("layout", ["dream", "llada", "sdar"])
+def test_equal_canvases_need_no_mask(load: Load, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
+    """Fused attention kernels take no mask, and must not take the lack of one for a causal call."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    calls: list[tuple[Any, bool]] = []
+
+    def spy(*given: Any, **options: Any) -> torch.Tensor:
+        calls.append((options["attn_mask"], options["is_causal"]))
+        return attend(*given, **options)
+
+    masked = load(layout)
+    block = masked.layout.block or 4
+    context = masked.model.open(Known(tuple(guesses(masked, 2 * block, 1)), known_for(masked).suffix))
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
+    for _ in range(2):
+        step(masked.model, context, [masks(masked, block), guesses(masked, block, 2)])
+    assert calls == [(None, False)] * len(calls)
+    assert len(calls) == 4
+
+
 @pytest.mark.parametrize("layout", EVERY)
 def test_committed_text_is_prefix(load: Load, layout: str) -> None:
     masked = load(layout)
