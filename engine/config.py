@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 from engine.protocol.address import Transport
 from engine.protocol.errors import EngineError
+from engine.protocol.model_name import as_written
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 DEFAULT_IDLE_LIMIT_S = 30 * 60.0
@@ -28,9 +29,10 @@ _TRUTH: Mapping[str, bool] = {"1": True, "true": True, "on": True, "0": False, "
 class EngineConfig:
     """What to load and how to serve it.
 
-    `family` and `precision` of "auto" mean what the model's registry entry recommends; `threads` and
-    `window_tokens` of 0 likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for
-    never. `adapter` is whether the family's low-rank patch is applied where there is one.
+    `model` is a name of the registry, or the absolute path of a GGUF file or a model's folder. `family` and
+    `precision` of "auto" mean what the model's registry entry recommends; `threads` and `window_tokens` of 0
+    likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `adapter` is
+    whether the family's low-rank patch is applied where there is one.
     """
 
     model: str = DEFAULT_MODEL
@@ -71,6 +73,8 @@ def _fitting(source: str, name: str, value: Any, most_threads: int) -> Any:
     """`value`, if the setting `name` can have it on this machine."""
     if name == "threads" and value > most_threads:
         raise _bad(source, f"must be at most {most_threads} here ({THREADS_PER_CORE} for each core), not {value}")
+    if name == "model":
+        return as_written(value)
     if name == "device":
         value = value.lower()
         if not _DEVICE.fullmatch(value):

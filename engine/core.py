@@ -6,37 +6,23 @@ Owns no sockets and no scheduling. One `next()` on a run computes one chunk of t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from dataclasses import replace
 from time import perf_counter
 
-import engine
 from engine.alternatives import alternatives
 from engine.canvas import Canvas
 from engine.diffusion.config import SamplingConfig
 from engine.diffusion.denoise import Denoised, denoise
 from engine.diffusion.stopping import decode_prefix
 from engine.job import Run
+from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.models.base import Context, Denoiser
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import MOST_ALTERNATIVES, Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
+from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
+from engine.request_checks import check_request
 from engine.router import Decision, decide
-
-Clock = Callable[[], float]
-
-
-@dataclass(slots=True)
-class _Timing:
-    """Moments of one job, in seconds of the core's clock."""
-
-    started: float
-    encoded: float = 0.0
-    first_draft: float = 0.0
-
-    def ms(self, moment: float) -> float:
-        """Milliseconds from the start of the job to `moment`."""
-        return round((moment - self.started) * 1000, 3)
 
 
 class EngineCore:
@@ -61,25 +47,14 @@ class EngineCore:
     def facts(self) -> Facts:
         """What the engine is, for `Ready`."""
         known = self._model.facts
-        return Facts(
-            model=known.name,
-            family=known.family,
-            device=known.device,
-            precision=known.precision,
-            adapter=known.adapter,
-            window_tokens=known.window_tokens,
-            threads=self._threads,
-            forward_ms=self._forward_ms,
-            engine_version=engine.__version__,
-            pid=os.getpid(),
-        )
+        return engine_facts(known, known.adapter, self._threads, self._forward_ms)
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
-        return self._run(request, _Timing(self._clock()))
+        return self._run(request, Timing(self._clock()))
 
-    def _run(self, request: Fill | Rewrite, timing: _Timing) -> Run:
-        _check(request)
+    def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
+        check_request(request)
         prompt = self._prompt(request)
         decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
@@ -117,7 +92,7 @@ class EngineCore:
         limits = replace(prompt.limits, max_tokens=min(prompt.limits.max_tokens, room))
         return replace(prompt, limits=limits)
 
-    def _encode(self, context: Context, prompt: Prompt, timing: _Timing) -> Generator[None, None, bool]:
+    def _encode(self, context: Context, prompt: Prompt, timing: Timing) -> Generator[None, None, bool]:
         """Bring the prompt into the context chunk by chunk; False when the deadline fell first."""
         step = self._config.prompt_chunk
         while context.length < len(prompt.ids):
@@ -128,7 +103,7 @@ class EngineCore:
         return not self._expired(prompt, timing)
 
     def _denoise(
-        self, request: Fill | Rewrite, prompt: Prompt, context: Context, decision: Decision, timing: _Timing
+        self, request: Fill | Rewrite, prompt: Prompt, context: Context, decision: Decision, timing: Timing
     ) -> Generator[Draft | None, None, Denoised]:
         passes = denoise(
             self._model,
@@ -159,7 +134,7 @@ class EngineCore:
         context: Context,
         decision: Decision,
         first: Denoised,
-        timing: _Timing,
+        timing: Timing,
     ) -> Generator[Found | None, None, tuple[str, ...]]:
         """The other texts a fill asked for, as many as the deadline lets. All texts are told as they are found."""
         wanted = request.alternatives - 1 if isinstance(request, Fill) else 0
@@ -185,13 +160,12 @@ class EngineCore:
         tokenizer = self._model.tokenizer
         settled = tokenizer.decode_bytes(canvas.settled_ids)
         text = decode_prefix(settled + tokenizer.decode_bytes(canvas.ids[canvas.free].tolist()))
-        return Draft(job, text, min(len(decode_prefix(settled)), len(text)), step, steps)
+        return draft_message(job, text, len(decode_prefix(settled)), step, steps)
 
-    def _expired(self, prompt: Prompt, timing: _Timing) -> bool:
-        limit = prompt.limits.deadline_ms
-        return limit > 0 and timing.ms(self._clock()) >= limit
+    def _expired(self, prompt: Prompt, timing: Timing) -> bool:
+        return timing.expired(self._clock(), prompt.limits.deadline_ms)
 
-    def _stats(self, prompt: Prompt, decision: Decision, result: Denoised, cached: int, timing: _Timing) -> Stats:
+    def _stats(self, prompt: Prompt, decision: Decision, result: Denoised, cached: int, timing: Timing) -> Stats:
         stop: Stop = result.stop
         return Stats(
             route=decision.route,
@@ -206,20 +180,3 @@ class EngineCore:
             ms_total=timing.ms(self._clock()),
             drafts=result.drafts,
         )
-
-
-def _check(request: Fill | Rewrite) -> None:
-    """Refuse what no model can serve. Raises EngineError(bad_request)."""
-    if request.max_tokens < 1:
-        raise EngineError("bad_request", f"max_tokens is {request.max_tokens}", "ask for at least one token")
-    if request.deadline_ms < 0:
-        raise EngineError("bad_request", f"deadline_ms is {request.deadline_ms}", "use 0 for no deadline")
-    if isinstance(request, Fill) and not 1 <= request.alternatives <= MOST_ALTERNATIVES:
-        raise EngineError(
-            "bad_request", f"alternatives is {request.alternatives}", f"ask for 1 to {MOST_ALTERNATIVES} texts"
-        )
-    if isinstance(request, Rewrite):
-        if not request.selection.strip():
-            raise EngineError("bad_request", "the selection is empty", "select the code to rewrite")
-        if not request.instruction.strip():
-            raise EngineError("bad_request", "the instruction is empty", "say what to change")

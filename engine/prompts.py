@@ -28,6 +28,13 @@ QUESTION = (
     "Instruction: {instruction}\n\nGive the complete code, with everything else unchanged."
 )
 
+# A gap as part of an answer that is the whole piece: what is asked for, with code that follows and without.
+AHEAD = (
+    "The file goes on with this code:\n\n{behind}\n\n"
+    "Write the code in front of it and then that code, in one code block."
+)
+ALONE = "Write the code of a file, in one code block."
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -10,48 +10,77 @@ from time import perf_counter
 import torch
 
 from engine.calibration import forward_costs
+from engine.canvas_startup import Wanted, load_canvas_core
 from engine.config import EngineConfig
 from engine.core import EngineCore
+from engine.job import Core
 from engine.models.adapter import require_digest
 from engine.models.base import Denoiser
+from engine.models.detection import FAMILIES
 from engine.models.loading import load_denoiser, packaged_weights
 from engine.protocol.errors import EngineError
-from engine.store import Entry, Store
+from engine.store import Entry, Located, Store
 
 WINDOW_TOKENS = 4096
 Progress = Callable[[str, float], None]
 
 
-def load_core(config: EngineConfig, progress: Progress) -> EngineCore:
-    """Load the configured model.
+def load_core(config: EngineConfig, progress: Progress) -> Core:
+    """Load the configured model, named or by its path.
 
-    Raises EngineError: bad_request, model_missing, model_corrupt, model_unsupported, no_space.
+    Raises EngineError: bad_request, model_missing, model_corrupt, model_unsupported, no_space, out_of_memory.
     """
     require_device(config.device, torch.cuda.device_count() if torch.cuda.is_available() else 0)
-    store = Store.of_user(os.environ)
-    entry = store.find(config.model)
-    family = entry.family if config.family == "auto" else config.family
-    if not entry.loadable or family != "hybrid":
+    located = Store.of_user(os.environ).locate(config.model)
+    family = located.entry.family if config.family == "auto" else config.family
+    threads = config.threads or os.cpu_count() or 1
+    require_family(family, located)
+    if family == "hybrid":
+        return _hybrid(config, located, threads, progress)
+    wanted = Wanted(
+        folder=located.path,
+        name=located.entry.name,
+        called=f"{located.entry.repository} {located.entry.name} {located.path.name}",
+        device="cpu" if config.device == "auto" else config.device,
+        precision=config.precision,
+        window_tokens=config.window_tokens or WINDOW_TOKENS,
+        threads=threads,
+    )
+    return load_canvas_core(family, wanted, progress)
+
+
+def require_family(family: str, located: Located) -> None:
+    """Raise EngineError(model_unsupported) unless this version has `family` and the weights are in its form."""
+    if family not in FAMILIES:
         raise EngineError(
             "model_unsupported",
-            f"this version of Lacuna cannot run {entry.name} (family {family})",
-            f"use {store.default}; a later version loads this family",
+            f"this version of Lacuna has no family {family!r}, which {located.entry.name} was to be loaded as",
+            f"use one of {', '.join(FAMILIES)}, or leave the family to be found",
         )
-    path = store.path(entry.name)
-    threads = config.threads or os.cpu_count() or 1
+    wants_file = family == "hybrid"
+    if located.path.is_file() != wants_file:
+        form = "one GGUF file" if wants_file else "a folder of safetensors files with its config.json"
+        raise EngineError(
+            "model_unsupported",
+            f"the family {family} is loaded from {form}, and {located.path.name} is a "
+            f"{'folder' if wants_file else 'file'}",
+            "leave the family to be found",
+        )
+
+
+def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Progress) -> EngineCore:
     model = load_denoiser(
-        path,
-        store.converted_dir(entry.name),
-        name=entry.name,
+        located.path,
+        located.cache,
+        name=located.entry.name,
         precision=_precision(config),
         device="cpu" if config.device == "auto" else config.device,
-        adapter=_adapter(config, entry),
+        adapter=_adapter(config, located.entry),
         threads=threads,
         window_tokens=config.window_tokens or WINDOW_TOKENS,
         progress=progress,
     )
-    costs = _costs(model, store.converted_dir(entry.name), threads, progress)
-    return EngineCore(model, forward_ms=costs, threads=threads)
+    return EngineCore(model, forward_ms=_costs(model, located.cache, threads, progress), threads=threads)
 
 
 def require_device(device: str, gpus: int) -> None:

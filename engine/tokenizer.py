@@ -54,7 +54,7 @@ class BpeTokenizer:
         self._backend.save(str(path), pretty=False)
 
     def encode(self, text: str) -> list[int]:
-        _require_unicode(text)
+        require_unicode(text)
         ids: list[int] = self._backend.encode(text, add_special_tokens=False).ids
         return ids
 
@@ -69,7 +69,7 @@ class ByteTokenizer:
     vocab_size = _BYTES + len(_BYTE_SPECIALS)
 
     def encode(self, text: str) -> list[int]:
-        _require_unicode(text)
+        require_unicode(text)
         return list(text.encode())
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
@@ -97,7 +97,8 @@ def byte_alphabet() -> dict[int, str]:
     return alphabet
 
 
-def _require_unicode(text: str) -> None:
+def require_unicode(text: str) -> None:
+    """Raise EngineError(bad_request) for text with lone surrogates, which has no UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as fault:

@@ -43,10 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _server(model: str) -> LacunaServer:
     """The server, which is imported here: `initialize` is answered before (see `transport`)."""
+    from engine.protocol.model_name import as_written
     from lsp_server.engine_client import EngineProcess
     from lsp_server.server import create_server
 
-    return create_server(EngineProcess(model))
+    return create_server(EngineProcess(as_written(model)))
 
 
 def set_up_logging(level: str) -> None:
@@ -65,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stdio", action="store_true", help="serve over stdin and stdout (the default)")
     parser.add_argument("--tcp", type=_host_and_port, metavar="HOST:PORT", help="serve one TCP connection")
     parser.add_argument("--allow-remote", action="store_true", help="let --tcp listen beyond this machine")
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="the engine's model (default: %(default)s)")
+    parser.add_argument(
+        "--model", default=DEFAULT_MODEL, help="the engine's model, a name or a path (default: %(default)s)"
+    )
     parser.add_argument("--clientProcessId", type=int, dest="editor_pid", metavar="PID", help="end with this process")
     parser.add_argument(
         "--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"), help="for stderr"

@@ -18,6 +18,7 @@ import platformdirs
 import lsp_server
 from engine.protocol.errors import EngineError
 from engine.protocol.last_words import read_last_words
+from engine.protocol.model_name import engine_name
 
 MAX_LOG_BYTES = 1024 * 1024
 TAIL_BYTES = 8 * 1024
@@ -33,7 +34,7 @@ def log_path(model: str, env: Mapping[str, str]) -> Path:
     """The file the engine for `model` writes its log to."""
     home = env.get("LACUNA_HOME")
     state = Path(home).expanduser().absolute() / "state" if home else Path(platformdirs.user_state_dir("lacuna"))
-    return state / f"engine-{model}.log"
+    return state / f"engine-{engine_name(model)}.log"
 
 
 class EngineChild:

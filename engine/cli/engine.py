@@ -39,7 +39,7 @@ def _options(*declared: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
 
 
 _address_options = _options(
-    click.option("--model", help=f"Name of the model, as `lacuna models list` shows it. [{DEFAULT_MODEL}]"),
+    click.option("--model", help=f"Name of the model, as `lacuna models list` shows it, or a path. [{DEFAULT_MODEL}]"),
     click.option("--transport", help="auto, unix or tcp: how clients reach it. [auto]"),
 )
 _engine_options = _options(

@@ -19,6 +19,7 @@ from engine.cli.session import connected_engine
 from engine.cli.source_file import SourceFile, read_source
 from engine.config import DEFAULT_MODEL
 from engine.protocol.messages import Done, Fill, Rewrite, Stats
+from engine.protocol.model_name import as_written
 from lsp_server.context import window
 from lsp_server.document import Document, for_model
 from lsp_server.edits import unified_diff
@@ -48,7 +49,14 @@ class Result:
 def _common_options(command: _Command) -> _Command:
     """Options both commands have."""
     for option in (
-        click.option("--model", default=DEFAULT_MODEL, envvar="LACUNA_MODEL", show_default=True),
+        click.option(
+            "--model",
+            default=DEFAULT_MODEL,
+            envvar="LACUNA_MODEL",
+            show_default=True,
+            callback=lambda _context, _option, value: as_written(value),
+            help="A name that `lacuna models list` shows, or the path of a GGUF file or a model's folder.",
+        ),
         click.option("--max-tokens", type=click.IntRange(1, 2048), default=512, show_default=True),
         click.option("--language", help="LSP language id; found from the file name when not given."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the text and the stats."),

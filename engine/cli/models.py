@@ -104,7 +104,7 @@ def path(store: Store, name: str | None) -> None:
 def add(store: Store, location: Path, name: str) -> None:
     """Make a GGUF file or a folder of safetensors known by a name; it stays where it is."""
     entry = store.add(location, name)
-    later = "" if entry.loadable else "; a later version loads this family, this one does not"
+    later = "" if entry.loadable else "; no family of this version loads it"
     click.echo(f"{entry.name}: added, family {entry.family}{later}")
 
 
@@ -138,6 +138,8 @@ def state_of(store: Store, entry: Entry) -> str:
     if not entry.loadable:
         return "later"
     shelf = store.shelf(entry.name)
+    if not entry.files:
+        return "absent"
     if all(shelf.stamped(file) for file in entry.files):
         return "ready"
     return "unchecked" if all(shelf.file(file).is_file() for file in entry.files) else "absent"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -58,7 +59,7 @@ class HybridDenoiser:
         self._facts = facts
         self._rotary = RotaryTable(shape.head_dim, shape.rope_theta, facts.window_tokens, device)
         cache = CacheShape(shape.layers, shape.kv_heads, shape.head_dim, facts.window_tokens, cache_dtype, device)
-        self._pool = ContextPool(cache, contexts)
+        self._pool = ContextPool(partial(CachedContext, cache), contexts)
 
     @property
     def facts(self) -> ModelFacts:

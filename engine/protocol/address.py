@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import socket
 import stat
 import tempfile
@@ -21,12 +20,12 @@ from typing import Literal
 
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import PROTOCOL_VERSION
+from engine.protocol.model_name import engine_name
 
 Transport = Literal["auto", "unix", "tcp"]
 LOOPBACK = "127.0.0.1"
 # Linux allows 107 bytes in sun_path and macOS 103; both need one for the end.
 MAX_SOCKET_PATH_BYTES = 100
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +49,12 @@ class Endpoint:
 
 
 def engine_address(model: str, env: Mapping[str, str], transport: Transport = "auto") -> Address:
-    """The address of the engine for `model`. Touches no file.
+    """The address of the engine for `model`, a name or an absolute path. Touches no file.
 
     Raises EngineError(bad_request) for a name that could leave the folder, EngineError(unsafe_address) when
     `transport` is "unix" and this system has no Unix sockets or only too long paths for one.
     """
-    if not _MODEL_NAME.fullmatch(model) or ".." in model:
-        raise EngineError(
-            "bad_request", f"{model[:64]!r} is no model name", "use a name that `lacuna models list` shows"
-        )
-    name = f"{model}-v{PROTOCOL_VERSION}"
+    name = f"{engine_name(model)}-v{PROTOCOL_VERSION}"
     directory = _run_directory(env)
     lock = directory / f"{name}.lock"
     if transport != "tcp":

@@ -5,8 +5,9 @@ Owns memory and prefix matching; computes nothing with a model. Not thread-safe,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
 import torch
 
@@ -126,23 +127,37 @@ class CachedContext:
         self._encoded = list(source.encoded[:length])
 
 
-class ContextPool:
-    """A few resident contexts; hands out the one that shares the longest prefix with a request.
+class PooledContext(Protocol):
+    """What the pool needs of a context: which ids its rows came from, cutting it, and copying another's rows."""
+
+    @property
+    def encoded(self) -> Sequence[int]: ...
+
+    def truncate(self, length: int) -> None: ...
+
+    def copy_prefix(self, source: Self, length: int) -> None: ...
+
+
+_Context = TypeVar("_Context", bound=PooledContext)
+
+
+class ContextPool(Generic[_Context]):
+    """A few resident contexts; hands out the one that shares the longest prefix with a request. `make` makes a new one.
 
     A context that would lose more than it keeps is not cut: its prefix is copied into the least recently used
     one instead, so that two files edited in turn keep their own contexts. A context is in use from `context_for` to
     `release`; until then it is neither cut nor recycled, only copied from, as jobs are interleaved.
     """
 
-    def __init__(self, shape: CacheShape, size: int = 3) -> None:
+    def __init__(self, make: Callable[[], _Context], size: int = 3) -> None:
         if size < 2:
             raise ValueError("a pool needs at least two contexts")
-        self._shape = shape
+        self._make = make
         self._size = size
-        self._contexts: list[CachedContext] = []  # the least recently used first
-        self._in_use: list[CachedContext] = []
+        self._contexts: list[_Context] = []  # the least recently used first
+        self._in_use: list[_Context] = []
 
-    def context_for(self, ids: Sequence[int]) -> CachedContext:
+    def context_for(self, ids: Sequence[int]) -> _Context:
         """A context whose rows are exactly the longest resident prefix of `ids` (at most `len(ids)` rows)."""
         matches = [(common_prefix(context.encoded, ids), context) for context in self._contexts]
         # The most recently used wins a tie.
@@ -160,7 +175,7 @@ class ContextPool:
         self._in_use.append(chosen)
         return chosen
 
-    def release(self, context: CachedContext) -> None:
+    def release(self, context: _Context) -> None:
         """Give a context back: its encoded rows stay. Contexts made beyond the pool's size are let go."""
         self._in_use = [used for used in self._in_use if used is not context]
         context.truncate(len(context.encoded))
@@ -168,9 +183,9 @@ class ContextPool:
         for idle in [known for known in self._contexts if known not in self._in_use][: max(0, spare)]:
             self._contexts.remove(idle)
 
-    def _recycled(self) -> CachedContext:
+    def _recycled(self) -> _Context:
         idle = [context for context in self._contexts if context not in self._in_use]
-        return idle[0] if idle and len(self._contexts) >= self._size else CachedContext(self._shape)
+        return idle[0] if idle and len(self._contexts) >= self._size else self._make()
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

@@ -11,19 +11,23 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from engine.models.detection import family_of
 from engine.paths import Paths
 from engine.protocol.errors import EngineError
+from engine.protocol.model_name import engine_name, is_path
 from engine.store.added import read_added, write_added
 from engine.store.child_process import bytes_below
 from engine.store.formats import Weights, inspect
 from engine.store.hub import HubSource
+from engine.store.hub_listing import List, Listing, hub_listing, pinned
 from engine.store.integrity import sha256_of
-from engine.store.progress import PullProgress, ignore
-from engine.store.pull import Pull
+from engine.store.progress import PullProgress, SourceError, ignore
+from engine.store.pull import Pull, listing_failure
 from engine.store.registry import Entry, HubSpec, LocalSpec, ModelFile, Registry, check_name
 from engine.store.shelf import Shelf
 from engine.store.sources import SOURCE_VARIABLE, PathSource, Source
@@ -31,8 +35,17 @@ from engine.store.wheels import WheelsSource
 
 OpenSources = Callable[[Entry], Sequence[Source]]
 
-# Which family reads which architecture; what is not here can be added but not loaded yet.
-_FAMILIES = {("gguf", "qwen2"): "hybrid"}
+# Inside a model's folder: which files it has, where the registry does not say.
+_LISTING = "files.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A model that can be loaded: what is known of it, its checked file or folder, and where its cache belongs."""
+
+    entry: Entry
+    path: Path
+    cache: Path
 
 
 class Store:
@@ -44,18 +57,20 @@ class Store:
         registry: Registry,
         *,
         open_sources: OpenSources | None = None,
+        list_files: List | None = None,
         free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
         self.paths = paths
         self._registry = registry
         self._open_sources = open_sources or sources_of(os.environ)
+        self._list_files = list_files or hub_listing(os.environ)
         self._free_bytes = free_bytes
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> Store:
         """The store of this user with the registry that ships with Lacuna."""
         paths = Paths.from_environment(environ)
-        return cls(paths, Registry.built_in(), open_sources=sources_of(environ))
+        return cls(paths, Registry.built_in(), open_sources=sources_of(environ), list_files=hub_listing(environ))
 
     @property
     def default(self) -> str:
@@ -85,6 +100,19 @@ class Store:
         self._check(shelf, trust_stamp=True)
         return shelf.path
 
+    def locate(self, model: str) -> Located:
+        """A model by its name, or by the absolute path of its file or folder, to be loaded.
+
+        Of what a path names there is no digest to compare with: the formats are checked, and that a family knows it.
+        Raises EngineError as `path` does, and model_unsupported for weights of an unknown family.
+        """
+        if not is_path(model):
+            return Located(self.find(model), self.path(model), self.converted_dir(model))
+        entry = _described(engine_name(model), Path(model), inspect(Path(model)), digests=Path(model).is_file())
+        if not entry.loadable:
+            raise unknown_family(entry.name, entry.family)
+        return Located(entry, Path(model), self._converted_dir(entry))
+
     def pull(
         self,
         name: str,
@@ -102,6 +130,8 @@ class Store:
         refuse_unloadable(shelf.entry)
         if shelf.entry.location is not None:
             return self.path(name)
+        if not shelf.entry.files:
+            shelf = self._list(shelf, progress)
         if all(shelf.stamped(file) for file in shelf.entry.files):
             progress(PullProgress("done", "", f"{name} is already here"))
             return shelf.path
@@ -116,6 +146,7 @@ class Store:
         shelf = self.shelf(name)
         if not shelf.entry.files:
             refuse_unloadable(shelf.entry)
+            raise _missing(shelf)
         self._check(shelf, trust_stamp=False, report=report)
 
     def remove(self, name: str) -> int:
@@ -143,10 +174,35 @@ class Store:
 
         Another file under the same name gets another folder, so a stale conversion is never loaded.
         """
-        return self.paths.cache / "converted" / f"{name}-{_content_id(self.find(name))}"
+        return self._converted_dir(self.find(name))
+
+    def _converted_dir(self, entry: Entry) -> Path:
+        return self.paths.cache / "converted" / f"{entry.name}-{_content_id(entry)}"
 
     def _known(self) -> Registry:
-        return self._registry.with_entries(read_added(self._added_file))
+        known = self._registry.with_entries(read_added(self._added_file))
+        return replace(known, entries=tuple(self._with_listing(entry) for entry in known.entries))
+
+    def _with_listing(self, entry: Entry) -> Entry:
+        """`entry` with the files that were listed when it was pulled, if the registry names none."""
+        listing = None if entry.files or not entry.loadable else Listing.read(self._listing_file(entry))
+        if listing is None:
+            return entry
+        return replace(entry, files=listing.files, sources=pinned(entry.sources, listing.revision))
+
+    def _list(self, shelf: Shelf, progress: Callable[[PullProgress], None]) -> Shelf:
+        """Ask the hub which files the model has, and keep the answer. Raises PullError."""
+        entry = shelf.entry
+        progress(PullProgress("probing", "hub", f"asking the hub which files {entry.name} has"))
+        try:
+            spec = next(source for source in entry.sources if isinstance(source, HubSpec))
+            self._list_files(spec).write(self._listing_file(entry))
+        except SourceError as fault:
+            raise listing_failure(entry.name, fault) from fault
+        return Shelf(self.paths.models, self._with_listing(entry))
+
+    def _listing_file(self, entry: Entry) -> Path:
+        return self.paths.models / entry.name / _LISTING
 
     @property
     def _added_file(self) -> Path:
@@ -154,6 +210,8 @@ class Store:
 
     def _check(self, shelf: Shelf, *, trust_stamp: bool, report: Callable[[int], None] = ignore) -> None:
         """Raise unless every file of the model is here and right."""
+        if not shelf.entry.files:
+            raise _missing(shelf)
         for file in shelf.entry.files:
             try:
                 state = shelf.state(file, trust_stamp=trust_stamp, report=report)
@@ -206,9 +264,18 @@ def refuse_unloadable(entry: Entry) -> None:
         raise EngineError("model_unsupported", message, "`lacuna models list` shows which models this version loads.")
 
 
-def _missing(shelf: Shelf, file: ModelFile) -> EngineError:
+def unknown_family(name: str, architecture: str) -> EngineError:
+    """The error for weights that no family of this version knows."""
+    return EngineError(
+        "model_unsupported",
+        f"{name} is of the architecture {architecture or 'unknown'!r}, which no family of this version loads",
+        "`lacuna models list` shows models that can be loaded; a folder needs the config.json it was published with",
+    )
+
+
+def _missing(shelf: Shelf, file: ModelFile | None = None) -> EngineError:
     name = shelf.entry.name
-    if shelf.entry.location is None:
+    if shelf.entry.location is None or file is None:
         return EngineError("model_missing", f"{name} is not on this machine.", f"Run `lacuna models pull {name}`.")
     remedy = f"Put it back, or forget it with `lacuna models remove {name}`."
     return EngineError("model_missing", f"{shelf.file(file)} is gone.", remedy)
@@ -226,10 +293,12 @@ def _wrong(shelf: Shelf, file: ModelFile) -> EngineError:
     return EngineError("model_corrupt", message, f"Run `lacuna models pull {name}`.")
 
 
-def _described(name: str, path: Path, weights: Weights) -> Entry:
-    """The entry for weights found at `path`; reads them whole for their digests."""
-    family = _FAMILIES.get((weights.format, weights.architecture))
-    files = tuple(ModelFile(file.name, file.stat().st_size, sha256_of(file)) for file in weights.files)
+def _described(name: str, path: Path, weights: Weights, *, digests: bool = True) -> Entry:
+    """The entry for weights found at `path`; reads them whole for their digests, if those are wanted."""
+    family = family_of(weights.architecture, path)
+    files = tuple(
+        ModelFile(file.name, file.stat().st_size, sha256_of(file) if digests else None) for file in weights.files
+    )
     return Entry(
         name=name,
         family=family or weights.architecture or "unknown",

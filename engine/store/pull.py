@@ -211,6 +211,15 @@ class Pull:
         return bool(self.sources) and all(isinstance(source, PathSource) for source in self.sources)
 
 
+def listing_failure(name: str, fault: SourceError) -> PullError:
+    """The failure of a pull whose files, and so their digests, could not be learned."""
+    message = f"{name} could not be fetched. Its files and their digests are learned from the hub: {fault.reason}."
+    remedy = "Run the same command again, or use files you have in place: `lacuna models add FOLDER --name NAME`."
+    return PullError(
+        fault.cause, message, f"Connect to the network. {remedy}" if fault.cause == "no_network" else remedy
+    )
+
+
 _FAILED: Cause = "failed"
 _WRONG_PATH = "Name the right file, or leave the path out: `lacuna models pull {name}` fetches it."
 

@@ -62,6 +62,7 @@ class Entry:
 
     `context_tokens` is None where not known. `location` is the file or folder of a model that a person added in
     place, None for models the store fetches itself. `loadable` says whether this version has the family for it.
+    `files` of a loadable model that comes from the hub are empty until it is pulled: they are listed there.
     `adapter` is the patch that ships with Lacuna for this model, None where there is none.
     """
 
@@ -148,8 +149,9 @@ def _entry(name: str, body: Mapping[str, Any]) -> Entry:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{where} has a name that cannot be a folder")
     _only(body, _ENTRY_KEYS, where)
-    if body.get("loadable") is True and not body.get("files"):
-        raise ValueError(f"{where} is loadable and has no files")
+    hub = any(source.get("kind") == "hub" for source in body.get("sources", []))
+    if body.get("loadable") is True and not body.get("files") and not hub:
+        raise ValueError(f"{where} is loadable and has no files, and no hub source to learn them from")
     return Entry(
         name=name,
         family=_text(body, "family", where),

@@ -85,8 +85,9 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (["status", "--model", "../../etc"], 1, "is no model name"),
-        (["run", "--model", "../../etc"], 1, "is no model name"),
+        (["status", "--model", "two words"], 1, "is no model name"),
+        (["run", "--model", "two words"], 1, "is no model name"),
+        (["run", "--model", "./no/such/model"], 1, "/no/such/model does not exist"),
         (["run", "--threads", "many"], 2, "--threads must be a number"),
         (["start", "--transport", "pigeon"], 2, "--transport must be one of"),
     ],

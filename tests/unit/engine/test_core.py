@@ -12,8 +12,9 @@ from engine.core import EngineCore
 from engine.models.tiny import tiny_denoiser
 from engine.prompts import CUT_STEP, cut_left, dedent, fence_for, sentence
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Fill, Rewrite
+from engine.protocol.messages import Fill, Rewrite
 from tests.fakes.clock import Clock
+from tests.fakes.driving import drive
 
 FILL = Fill("1", "python", "def f(x):\n    return ", "\n\nprint(f(2))\n", max_tokens=12, wants_drafts=True)
 EDIT = Rewrite("2", "python", "", "x = 1\ny = 2\n", "", "Add one.", max_tokens=12, wants_drafts=True)
@@ -21,19 +22,6 @@ EDIT = Rewrite("2", "python", "", "x = 1\ny = 2\n", "", "Add one.", max_tokens=1
 
 def core(clock: Callable[[], float] | None = None) -> EngineCore:
     return EngineCore(tiny_denoiser(seed=4), clock=clock or Clock(), threads=1)
-
-
-def drive(engine: EngineCore, request: Fill | Rewrite) -> tuple[Done, list[Draft], int]:
-    run, steps = engine.start(request), 0
-    drafts: list[Draft] = []
-    while True:
-        try:
-            draft = next(run)
-        except StopIteration as finished:
-            return finished.value, drafts, steps
-        steps += 1
-        if isinstance(draft, Draft):
-            drafts.append(draft)
 
 
 @pytest.mark.parametrize("request_", [FILL, EDIT], ids=["fill", "rewrite"])

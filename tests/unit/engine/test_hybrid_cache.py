@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -12,6 +14,7 @@ from engine.runtime.cache import CachedContext, CacheShape, ContextPool, KeyValu
 SHAPE = CacheShape(
     layers=2, kv_heads=2, head_dim=4, window_tokens=1000, dtype=torch.float32, device=torch.device("cpu")
 )
+MAKE = partial(CachedContext, SHAPE)
 
 
 def fill(context: CachedContext, ids: list[int]) -> None:
@@ -64,7 +67,7 @@ def test_a_cache_cannot_be_truncated_to_more_than_it_holds(length: int) -> None:
     assert contents(context) == [1, 2, 3, 4, 5]
 
 
-def use(pool: ContextPool, ids: list[int]) -> list[int]:
+def use(pool: ContextPool[CachedContext], ids: list[int]) -> list[int]:
     """One job after another: take a context, encode what is missing, give it back. Returns what was resident."""
     context = pool.context_for(ids)
     resident = contents(context)
@@ -74,7 +77,7 @@ def use(pool: ContextPool, ids: list[int]) -> list[int]:
 
 
 def test_the_context_with_the_longest_common_prefix_is_used() -> None:
-    pool = ContextPool(SHAPE)
+    pool = ContextPool(MAKE)
     use(pool, [1, 2, 3, 4])
     use(pool, [9, 8, 7, 6])
     assert use(pool, [9, 8, 7, 5, 5]) == [9, 8, 7]
@@ -82,13 +85,13 @@ def test_the_context_with_the_longest_common_prefix_is_used() -> None:
 
 
 def test_never_more_rows_than_asked_for() -> None:
-    pool = ContextPool(SHAPE)
+    pool = ContextPool(MAKE)
     use(pool, [1, 2, 3, 4])
     assert use(pool, [1, 2, 3]) == [1, 2, 3]
 
 
 def test_a_short_common_prefix_is_copied_and_the_long_context_stays() -> None:
-    pool = ContextPool(SHAPE)
+    pool = ContextPool(MAKE)
     long = list(range(100))
     use(pool, long)
     assert use(pool, [0, 1, 500, 501]) == [0, 1]
@@ -97,7 +100,7 @@ def test_a_short_common_prefix_is_copied_and_the_long_context_stays() -> None:
 
 
 def test_the_least_recently_used_context_is_recycled() -> None:
-    pool = ContextPool(SHAPE, size=2)
+    pool = ContextPool(MAKE, size=2)
     first, second, third = ([base + at for at in range(10)] for base in (100, 200, 300))
     for ids in (first, second, first, third):
         use(pool, ids)
@@ -107,7 +110,7 @@ def test_the_least_recently_used_context_is_recycled() -> None:
 
 
 def test_the_donor_may_be_the_one_that_is_recycled() -> None:
-    pool = ContextPool(SHAPE, size=2)
+    pool = ContextPool(MAKE, size=2)
     first, second = list(range(100, 200)), list(range(200, 300))
     use(pool, first)
     use(pool, second)
@@ -115,7 +118,7 @@ def test_the_donor_may_be_the_one_that_is_recycled() -> None:
 
 
 def test_a_context_in_use_is_copied_not_cut() -> None:
-    pool = ContextPool(SHAPE, size=2)
+    pool = ContextPool(MAKE, size=2)
     held = pool.context_for([1, 2, 3, 4])
     encode(held, [1, 2, 3, 4])
     for tail in (5, 6, 7):
@@ -124,7 +127,7 @@ def test_a_context_in_use_is_copied_not_cut() -> None:
 
 
 def test_contexts_beyond_the_size_live_as_long_as_they_are_in_use() -> None:
-    pool = ContextPool(SHAPE, size=2)
+    pool = ContextPool(MAKE, size=2)
     held = [pool.context_for([base]) for base in range(4)]
     for base, context in enumerate(held):
         encode(context, [base, 10 + base])
@@ -136,7 +139,7 @@ def test_contexts_beyond_the_size_live_as_long_as_they_are_in_use() -> None:
 
 
 def test_a_released_context_keeps_what_was_encoded_and_forgets_steps() -> None:
-    pool = ContextPool(SHAPE)
+    pool = ContextPool(MAKE)
     context = pool.context_for([1, 2, 3, 4, 5])
     encode(context, [1, 2])
     fill(context, [3])
@@ -148,7 +151,7 @@ def test_a_released_context_keeps_what_was_encoded_and_forgets_steps() -> None:
 
 
 def test_encoding_after_truncating_a_step_is_matched() -> None:
-    pool = ContextPool(SHAPE)
+    pool = ContextPool(MAKE)
     context = pool.context_for([1, 2, 3])
     encode(context, [1, 2])
     fill(context, [9, 9])
@@ -159,7 +162,7 @@ def test_encoding_after_truncating_a_step_is_matched() -> None:
 
 def test_a_pool_of_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least two"):
-        ContextPool(SHAPE, size=1)
+        ContextPool(MAKE, size=1)
 
 
 def test_common_prefix() -> None:

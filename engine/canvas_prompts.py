@@ -1,0 +1,194 @@
+"""From a request to a canvas: what is known in front of it and behind it, and what stands in it.
+
+Pure functions of the request, a tokenizer and the family's facts and style. Context is cut where it is farthest from
+the gap; what was asked to be changed is never cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from engine.canvas_checks import require_room, require_round_trip
+from engine.diffusion.length import GapShape, candidate_lengths
+from engine.diffusion.stopping import Limits
+from engine.gap_shape import gap_shape
+from engine.models.base import Tokenizer
+from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
+from engine.prompt_style import Chat, PromptStyle
+from engine.prompts import (
+    AHEAD,
+    ALONE,
+    PREFIX_TOKENS,
+    QUESTION,
+    SUFFIX_TOKENS,
+    SYSTEM,
+    cut_left,
+    dedent,
+    fence_for,
+    sentence,
+)
+from engine.protocol.messages import Fill, Rewrite
+
+ISLAND_TOKENS = 32
+"""How much right-hand text stands in the canvas of a family that sees nothing behind it."""
+GROWTH, GROWTH_LEAST = 0.25, 16
+"""Places behind the present text of a rewrite, as a share of it and in tokens, for a text that becomes longer."""
+LEAST_GAP = 4
+"""The gap that is kept free, in tokens, when a small window has to be shared with context."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanvasPrompt:
+    """A laid-out request. The text wanted is that of the job's first hole; `prompt_tokens` counts what is known."""
+
+    job: CanvasJob
+    limits: Limits
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens the model reads and does not write, islands included."""
+        known = len(self.job.known.prefix) + len(self.job.known.suffix)
+        return known + sum(len(part.ids) for part in self.job.parts)
+
+
+LayOut = Callable[[Fill | Rewrite], CanvasPrompt]
+"""How a family lays requests out. Raises EngineError: round_trip, window_exceeded, bad_request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """What stands in the gap now, and what its surroundings tell of its length."""
+
+    warm: tuple[int, ...]
+    shape: GapShape
+
+
+def styled(style: PromptStyle, tokenizer: Tokenizer, facts: CanvasFacts) -> LayOut:
+    """Requests laid out in a style; see `fill_canvas` and `rewrite_canvas`."""
+
+    def lay_out(request: Fill | Rewrite) -> CanvasPrompt:
+        if isinstance(request, Fill):
+            return fill_canvas(request, tokenizer, facts, style)
+        return rewrite_canvas(request, tokenizer, facts, style)
+
+    return lay_out
+
+
+def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
+    """The gap of a fill. Raises EngineError: round_trip, window_exceeded."""
+    prefix, suffix, warm = (
+        require_round_trip(text, tokenizer) for text in (request.prefix, request.suffix, request.draft)
+    )
+    gap = _Gap(tuple(warm), gap_shape(request.prefix, request.suffix, len(warm), tokenizer))
+    limits = Limits(request.max_tokens, request.max_lines, "", request.deadline_ms)
+    least = max(len(warm), min(request.max_tokens, LEAST_GAP))
+    room = facts.window_tokens - max(least, min(request.max_tokens, facts.window_tokens // 4))
+    chat = style.chat if style.gap in {"answer", "quoted"} else None
+    if chat is None:
+        frame = (style.start, style.stop) if style.gap == "framed" else ((), ())
+        before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]))
+        if facts.right_context:
+            return _gap(Known((*frame[0], *before), (*behind, *frame[1])), gap, limits, facts)
+        return _gap(Known((*frame[0], *before)), gap, limits, facts, _island(behind, facts))
+    return _in_answer(request, tokenizer, facts, chat, (prefix, suffix), gap, room, limits)
+
+
+def _in_answer(
+    request: Fill,
+    tokenizer: Tokenizer,
+    facts: CanvasFacts,
+    chat: Chat,
+    sides: tuple[list[int], list[int]],
+    gap: _Gap,
+    room: int,
+    limits: Limits,
+) -> CanvasPrompt:
+    """The gap inside an answer that is the whole piece.
+
+    What a family does not see behind the canvas is quoted in the question. The text in front of the gap stands last:
+    while somebody types, only what was typed is read anew.
+    """
+    fence = fence_for(request.prefix + request.suffix)
+    opened = f"{fence}{request.language}\n"
+    if facts.right_context:
+        asked = _turns(tokenizer, chat, ALONE, opened)
+        closing = (*tokenizer.encode(f"\n{fence}"), *chat.assistant.closes)
+        before, behind = _within(*sides, room - len(asked) - len(closing))
+        return _gap(Known((*asked, *before), (*behind, *closing)), gap, limits, facts)
+    frame = _turns(tokenizer, chat, AHEAD.format(behind=f"{opened}\n{fence}"), opened)
+    before, behind = _within(*sides, room - len(frame) - ISLAND_TOKENS)
+    quoted = tokenizer.decode_bytes(behind).decode("utf-8", errors="ignore")
+    question = AHEAD.format(behind=f"{opened}{quoted}\n{fence}") if quoted.strip() else ALONE
+    known = Known((*_turns(tokenizer, chat, question, opened), *before))
+    # Where nothing follows, the model closes the block itself, and there the text is cut.
+    ended = limits if behind else replace(limits, stop_text=f"\n{fence}")
+    return _gap(known, gap, ended, facts, _island(behind, facts))
+
+
+def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
+    """The selection as a gap that starts from its present text. Raises EngineError: round_trip, window_exceeded."""
+    code = dedent(request.selection).strip("\n")
+    fence = fence_for(code)
+    opened = f"{fence}{request.language}\n"
+    warm = tuple(require_round_trip(code, tokenizer))
+    question = QUESTION.format(code=f"{opened}{code}\n{fence}", instruction=sentence(request.instruction))
+    require_round_trip(question, tokenizer)
+    limits = Limits(request.max_tokens, 0, f"\n{fence}", request.deadline_ms)
+    if style.chat is None:
+        start = style.start if style.gap == "framed" else ()
+        prefix = (*start, *tokenizer.encode(f"{question}\n\n{opened}"))
+    else:
+        prefix = _turns(tokenizer, style.chat, question, opened)
+    budget = require_room(CanvasJob(Known(prefix), (Part(is_hole=True, warm=warm),)), facts, limits.max_tokens)
+    # Nothing known follows: the model closes the block itself, wherever the new code ends, and there it is cut.
+    closed = (*warm, *tokenizer.encode(f"\n{fence}"))[:budget]
+    room = min(budget, len(closed) + max(GROWTH_LEAST, int(len(closed) * GROWTH)))
+    part = Part(is_hole=True, warm=closed, length=room)
+    return CanvasPrompt(CanvasJob(Known(prefix), (part,)), replace(limits, max_tokens=budget))
+
+
+def _turns(tokenizer: Tokenizer, chat: Chat, question: str, opened: str) -> tuple[int, ...]:
+    """A conversation up to the answer, which is already opened with a fence."""
+    ids = [*chat.start]
+    if chat.system is not None:
+        ids += [*chat.system.opens, *tokenizer.encode(SYSTEM), *chat.system.closes]
+    asked = question if chat.system is not None else f"{SYSTEM}\n\n{question}"
+    ids += [*chat.user.opens, *tokenizer.encode(asked), *chat.user.closes]
+    return (*ids, *chat.assistant.opens, *tokenizer.encode(opened))
+
+
+def _within(prefix: list[int], suffix: list[int], room: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What of both sides fits into `room` tokens; the suffix gets up to a quarter, and what the prefix leaves.
+
+    When nothing fits both are empty; whether the rest fits is judged afterwards.
+    """
+    room = max(0, room)
+    behind = suffix[: min(SUFFIX_TOKENS, max(room // 4, room - len(prefix)))]
+    left = min(PREFIX_TOKENS, room - len(behind))
+    before = cut_left(prefix, left) or prefix[len(prefix) - left :] if left > 0 else []
+    return tuple(before), tuple(behind)
+
+
+def _island(behind: tuple[int, ...], facts: CanvasFacts) -> tuple[int, ...]:
+    """What of the right-hand text stands in the canvas: at most a quarter of a fixed one, the rest is for the gap."""
+    return behind[: min(ISLAND_TOKENS, facts.canvas_length // 4 or ISLAND_TOKENS)]
+
+
+def sized(job: CanvasJob, limits: Limits, facts: CanvasFacts, shape: GapShape | None = None) -> CanvasPrompt:
+    """A job with its budget, and, where known text follows its first hole, the lengths that hole may have.
+
+    Elsewhere an end token tells the length. Raises EngineError: bad_request, window_exceeded.
+    """
+    budget = require_room(job, facts, limits.max_tokens)
+    first, *rest = job.parts
+    # A family that changes a hole's length itself begins from the length of what stands there.
+    is_free = not (first.warm and facts.expand_id >= 0) and not first.length and not first.candidates
+    if shape is not None and is_free and (job.known.suffix or rest):
+        job = replace(job, parts=(replace(first, candidates=candidate_lengths(shape, budget)), *rest))
+    return CanvasPrompt(job, replace(limits, max_tokens=budget))
+
+
+def _gap(known: Known, gap: _Gap, limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()) -> CanvasPrompt:
+    behind = (Part(is_hole=False, ids=island),) if island else ()
+    return sized(CanvasJob(known, (Part(is_hole=True, warm=gap.warm), *behind)), limits, facts, gap.shape)

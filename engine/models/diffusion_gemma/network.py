@@ -1,0 +1,167 @@
+"""The two passes of DiffusionGemma over transformers' own modules: encode text, and predict a canvas on top of it.
+
+The decoder's pass is written out here, module by module as in transformers, for two things its `forward` cannot do:
+take self-conditioning as embeddings instead of logits, and place several canvases side by side over one prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from engine.models.diffusion_gemma.resident import LayerShape, ResidentCache
+
+_SOFT_ROWS = 64  # rows of self-conditioning at once: bounds what a vocabulary of probabilities takes
+
+
+class GemmaNetwork:
+    """A loaded `DiffusionGemmaForBlockDiffusion`, whose decoder is made to write its canvas behind the resident rows.
+
+    Raises ValueError for a model whose attention layers are not those this was written for.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._encoder = model.model.encoder.language_model
+        self._decoder = model.model.decoder
+        self._head = model.lm_head
+        self._softcap = float(model.final_logit_softcapping)
+        self._layer_types = tuple(model.config.text_config.layer_types)
+        self._layer_shapes = self.shapes_of(model)
+        for layer in self._decoder.layers:
+            _write_in_place(layer.self_attn)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model lives."""
+        found: torch.device = self._decoder.embed_tokens.weight.device
+        return found
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of embeddings, activations and resident rows."""
+        found: torch.dtype = self._decoder.embed_tokens.weight.dtype
+        return found
+
+    @property
+    def encoder_layers(self) -> tuple[Any, ...]:
+        """The encoder's layers, which share all weights with the decoder's."""
+        return tuple(self._encoder.layers)
+
+    @property
+    def width(self) -> int:
+        """Values of an embedding."""
+        return int(self._decoder.embed_tokens.weight.shape[1])
+
+    @property
+    def layer_shapes(self) -> tuple[LayerShape, ...]:
+        """What the cache holds of each layer."""
+        return self._layer_shapes
+
+    @staticmethod
+    def shapes_of(model: Any) -> tuple[LayerShape, ...]:
+        """What the cache of a model holds of each layer; the model may still be without weights."""
+        return tuple(
+            LayerShape(
+                kv_heads=attention.config.num_attention_heads // attention.num_key_value_groups,
+                head_dim=attention.head_dim,
+                window=attention.sliding_window or 0,
+            )
+            for attention in (layer.self_attn for layer in model.model.decoder.layers)
+        )
+
+    @torch.no_grad()
+    def encode(self, cache: ResidentCache, ids: Sequence[int]) -> None:
+        """Append `ids` to the cache, causally and in one pass."""
+        start = cache.length
+        cache.reserve(len(ids))
+        rows = torch.tensor([ids], dtype=torch.int64, device=self.device)
+        positions = torch.arange(start, start + len(ids), device=self.device)[None]
+        try:
+            self._encoder(input_ids=rows, position_ids=positions, cache=cache)
+        except BaseException:
+            cache.truncate(start)  # some layers may have written, others not
+            raise
+
+    @torch.no_grad()
+    def predict(self, cache: ResidentCache, ids: torch.Tensor, soft: torch.Tensor) -> torch.Tensor:
+        """Hidden states [canvases, n, hidden] of canvases `ids` [canvases, n], each for itself on top of the cache.
+
+        soft: [canvases, n, hidden], the soft embeddings of self-conditioning, zero for none.
+        """
+        canvases, length = ids.shape
+        cache.reserve(ids.numel())
+        decoder = self._decoder
+        place = torch.arange(cache.length, cache.length + length, device=ids.device)
+        positions = place.repeat(canvases)[None]
+        hidden = decoder.self_conditioning(
+            decoder.embed_tokens(ids.reshape(1, -1)), soft.reshape(1, canvases * length, -1)
+        )
+        kinds = set(self._layer_types)
+        rotary = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in kinds}
+        masks = {kind: self._mask(cache, kind, canvases, length) for kind in kinds}
+        for kind, layer in zip(self._layer_types, decoder.layers, strict=True):
+            hidden = layer(
+                hidden,
+                position_embeddings=rotary[kind],
+                attention_mask=masks[kind],
+                position_ids=positions,
+                cache=cache,
+            )
+        normed: torch.Tensor = decoder.norm(hidden)
+        return normed.view(canvases, length, -1)
+
+    @torch.no_grad()
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Softcapped float32 logits [n, vocab] of hidden states [n, hidden]."""
+        raw: torch.Tensor = self._head(hidden).float()
+        return raw.div_(self._softcap).tanh_().mul_(self._softcap)
+
+    @torch.no_grad()
+    def soft_embeddings(self, logits: torch.Tensor, temperature: float) -> torch.Tensor:
+        """The mean embedding [n, hidden] under softmax(logits / temperature); of the likeliest id at temperature 0.
+
+        Rounds as transformers does, which hands the divided logits over in the embeddings' dtype.
+        """
+        if temperature == 0:
+            return self.embeddings(logits.argmax(dim=-1))
+        weight, scale = self._decoder.embed_tokens.weight, self._decoder.embed_tokens.embed_scale.to(self.dtype)
+        soft = torch.empty((logits.shape[0], weight.shape[1]), dtype=self.dtype, device=logits.device)
+        for start in range(0, logits.shape[0], _SOFT_ROWS):
+            rows = slice(start, start + _SOFT_ROWS)
+            cooled = (logits[rows] / temperature).to(self.dtype)
+            soft[rows] = cooled.softmax(dim=-1, dtype=torch.float32).to(self.dtype) @ weight * scale
+        return soft
+
+    @torch.no_grad()
+    def embeddings(self, ids: torch.Tensor) -> torch.Tensor:
+        """The embeddings [n, hidden] of `ids` [n]."""
+        found: torch.Tensor = self._decoder.embed_tokens(ids)
+        return found
+
+    def _mask(self, cache: ResidentCache, kind: str, canvases: int, length: int) -> torch.Tensor | None:
+        """[1, 1, rows, seen] bool, None when every row may see everything: a canvas sees the past and itself only."""
+        if canvases == 1:
+            return None
+        past = cache.visible(self._layer_types.index(kind))
+        canvas = torch.arange(canvases, device=self.device).repeat_interleave(length)
+        own = canvas[:, None] == canvas[None, :]
+        return torch.cat([own.new_ones((own.shape[0], past)), own], dim=1)[None, None]
+
+
+def _write_in_place(attention: Any) -> None:
+    """Let a decoder layer's attention place its canvas behind the resident rows, where it would copy both together."""
+    if not callable(getattr(attention, "append_to_cache", None)):
+        raise ValueError("this version of transformers appends a canvas to the cache in another way")
+    attention.append_to_cache = partial(_append, attention.layer_idx, attention.append_to_cache)
+
+
+def _append(
+    layer: int, concatenate: Any, cache: Any, keys: torch.Tensor, values: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if isinstance(cache, ResidentCache):
+        return cache.with_canvas(layer, keys, values)
+    found: tuple[torch.Tensor, torch.Tensor] = concatenate(cache, keys, values)
+    return found

@@ -1,0 +1,23 @@
+"""What no model can serve: requests refused before anything is computed. Pure."""
+
+from __future__ import annotations
+
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import MOST_ALTERNATIVES, Fill, Rewrite
+
+
+def check_request(request: Fill | Rewrite) -> None:
+    """Raises EngineError(bad_request)."""
+    if request.max_tokens < 1:
+        raise EngineError("bad_request", f"max_tokens is {request.max_tokens}", "ask for at least one token")
+    if request.deadline_ms < 0:
+        raise EngineError("bad_request", f"deadline_ms is {request.deadline_ms}", "use 0 for no deadline")
+    if isinstance(request, Fill) and not 1 <= request.alternatives <= MOST_ALTERNATIVES:
+        raise EngineError(
+            "bad_request", f"alternatives is {request.alternatives}", f"ask for 1 to {MOST_ALTERNATIVES} texts"
+        )
+    if isinstance(request, Rewrite):
+        if not request.selection.strip():
+            raise EngineError("bad_request", "the selection is empty", "select the code to rewrite")
+        if not request.instruction.strip():
+            raise EngineError("bad_request", "the instruction is empty", "say what to change")
