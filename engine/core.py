@@ -14,10 +14,10 @@ import engine
 from engine.alternatives import alternatives
 from engine.canvas import Canvas
 from engine.diffusion.config import SamplingConfig
-from engine.diffusion.denoise import Denoised, denoise
+from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.stopping import decode_prefix
 from engine.job import Run
-from engine.models.base import Context, Denoiser
+from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import MOST_ALTERNATIVES, Done, Draft, Facts, Fill, Rewrite, Stats, Stop
@@ -56,6 +56,7 @@ class EngineCore:
         self._threads = threads or os.cpu_count() or 1
         self._config = config or SamplingConfig()
         self._clock = clock
+        self._watch: Watch | None = None
 
     @property
     def facts(self) -> Facts:
@@ -73,6 +74,15 @@ class EngineCore:
             engine_version=engine.__version__,
             pid=os.getpid(),
         )
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's, for who watches: passes are told in ids."""
+        return self._model.tokenizer
+
+    def watch(self, watch: Watch | None) -> None:
+        """Tell `watch` every pass of the jobs that run from now on, None to stop. For looking at one job in-process."""
+        self._watch = watch
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
@@ -137,6 +147,7 @@ class EngineCore:
             prompt.limits,
             decision.config,
             lambda: self._expired(prompt, timing),
+            self._watch,
         )
         step = 0
         while True:
