@@ -27,8 +27,9 @@ class SamplingConfig:
         factor 0 and top_n 0 are off.
     remask, remask_strength: of `remask`: ReMDM's sigma (Wang et al. 2025, arXiv 2503.00307) or, for `edit`, the
         probability another token must have to replace a settled one (LLaDA 2.1).
-    stable_steps, stop_entropy: the canvas is finished when the likeliest tokens have not changed for so many steps and
-        the mean entropy of the free places is below; stable_steps 0 is off.
+    stable_steps, stop_entropy: the canvas is finished when the likeliest tokens equal those of so many steps before and
+        the mean entropy of the free places (nats) is below; stable_steps 0 asks for low entropy alone, stop_entropy 0
+        turns the rule off.
     self_conditioning: feed the last prediction back where the family was trained for it.
     refresh_every: steps between exact recomputations of approximate caches; 1 is always exact.
     """
@@ -48,7 +49,7 @@ class SamplingConfig:
     remask: RemaskStrategy = "none"
     remask_strength: float = 0.0
     stable_steps: int = 0
-    stop_entropy: float = 0.005
+    stop_entropy: float = 0.0
     self_conditioning: bool = True
     refresh_every: int = 1
 

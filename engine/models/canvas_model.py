@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import torch
 
 from engine.canvas import Canvas
+from engine.diffusion.length import LengthCalibration
 from engine.models.base import Tokenizer
 
 Noise = Literal["mask", "uniform"]
@@ -32,6 +33,8 @@ class CanvasFacts:
     block: places of a block for block-causal families, which settle block by block; 0 else.
     trained_steps: the steps of the family's own recipe for a canvas; 0 means one per place.
     exact_cache: whether `step` is exact without `refresh`.
+    islands: whether a canvas may hold known text between holes; else holes are made one after another.
+    calibration: how sure the model is of gaps by their length; what lengths are compared with.
     """
 
     name: str
@@ -51,6 +54,8 @@ class CanvasFacts:
     block: int = 0
     trained_steps: int = 0
     exact_cache: bool = True
+    islands: bool = True
+    calibration: LengthCalibration = field(default_factory=LengthCalibration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,8 @@ class Part:
     """A stretch of the text to be made: an island of known `ids`, or a hole.
 
     warm: what stands in the hole now (warm start). reopen: indices into `warm` that are to be denoised anew; None lets
-    the sampler decide from confidence. length: places of the hole when known, 0 when it is to be found.
+    the sampler decide from confidence. length: places of the hole when known, 0 when it is to be found: by trying
+    `candidates`, or a coarse spread where there are none.
     """
 
     is_hole: bool
@@ -134,6 +140,7 @@ class Part:
     warm: tuple[int, ...] = ()
     reopen: frozenset[int] | None = None
     length: int = 0
+    candidates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
