@@ -8,10 +8,13 @@ computed for it. This is what makes cancel, deadline and interleaving possible b
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from engine.models.base import Tokenizer
 from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite
+
+if TYPE_CHECKING:
+    # torch comes with it, and the service answers before torch is loaded.
+    from engine.models.base import Tokenizer
 
 Run = Generator[Draft | None, None, Done]
 

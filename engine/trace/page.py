@@ -27,7 +27,9 @@ def render(recording: Recording) -> str:
         "title": html.escape(f"{recording.file}: what Lacuna did"),
         "style": style,
         "script": script,
-        "recording": script_safe(json.dumps(to_data(recording), ensure_ascii=False, separators=(",", ":"))),
+        "recording": script_safe(
+            json.dumps(to_data(recording), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        ),
     }
     # In one pass, so that a text that looks like a slot stays what it is.
     return _SLOT.sub(lambda slot: slots[slot[1]], _part("page.html"))

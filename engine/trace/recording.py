@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -146,4 +147,5 @@ def _pairs(facts: list[list[str]]) -> tuple[tuple[str, str], ...]:
 
 
 def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 4)
+    """JSON has no word for what is not a number: it is not known."""
+    return round(number, 4) if number is not None and math.isfinite(number) else None

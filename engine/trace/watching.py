@@ -1,4 +1,4 @@
-"""From what a loop tells of its steps to a record: `Watcher`, and what it does with passes that draft and verify."""
+"""From what a loop tells of its steps to a record: `Watcher`, for passes that draft and verify, and for canvases."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from types import MappingProxyType
 
 import torch
 
+from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.denoise import Pass
 from engine.models.base import Tokenizer
+from engine.trace.canvas_watching import canvas_step
 from engine.trace.recording import State, Step, Token
 
 OTHERS = 3
@@ -21,9 +23,10 @@ SOURCES = MappingProxyType({"warm_start": "the text that stood there", "ngram": 
 
 
 class Watcher:
-    """Records the passes of `diffusion.denoise`: what is settled, the draft and its verdict, the masks' predictions.
+    """Records the steps of one job, of whichever loop.
 
-    Within a step tokens stand as in a diff: what was refused in front of what took its place.
+    Of a pass of `diffusion.denoise`: what is settled, the draft and its verdict, the masks' predictions; its tokens
+    stand as in a diff, what was refused in front of what took its place. Of a canvas: see `canvas_step`.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -33,8 +36,11 @@ class Watcher:
         self._settled: tuple[Token, ...] = ()
         self.steps: list[Step] = []
 
-    def __call__(self, told: Pass) -> None:
-        """Take in one pass."""
+    def __call__(self, told: Pass | CanvasStep) -> None:
+        """Take in one step."""
+        self.steps.append(self._pass(told) if isinstance(told, Pass) else canvas_step(self._tokenizer, told))
+
+    def _pass(self, told: Pass) -> Step:
         verdicts = Verdicts.of(told.logits)
         kept, refused = told.draft[: told.accepted], told.draft[told.accepted :]
         settling = [*((guess.token, _name(guess.source)) for guess in kept), (told.bonus, MODEL)]
@@ -51,8 +57,8 @@ class Watcher:
         masks = zip(told.leftover.masks, told.leftover.probabilities, strict=True)
         guesses = [self._guess(token, "open", "masks", chance) for token, chance in masks]
         tokens = (*self._settled, *new[:-1], *first, *rest, new[-1], *guesses)
-        self.steps.append(Step(tokens, verdicts.mean_entropy(len(new))))
         self._settled += tuple(replace(token, state="settled") for token in new)
+        return Step(tokens, verdicts.mean_entropy(len(new)))
 
     def _judged(self, verdicts: Verdicts, row: int, token: int, source: str) -> Token:
         others = tuple((text_alone(self._tokenizer, other), chance) for other, chance in verdicts.others(row, token))

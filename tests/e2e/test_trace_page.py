@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.trace.page import render
-from tests.fakes.browser import Page, browser
+from tests.fakes.browser import REQUIRED, Page, browser, browser_path
 from tests.fakes.traces import HOSTILE, recording
 
 STATUS = "document.getElementById('status').textContent"
@@ -142,3 +142,15 @@ def test_an_address_names_a_step_and_darkness_is_followed(page: Page, address: s
     page.open(f"{address}#gap=x&step=-4")
     assert page.ask(STATUS).startswith("Step 1 of 3")
     page.requests[:] = page.requests[:1]
+
+
+def test_a_missing_browser_is_a_failure_in_the_gate_and_a_reason_to_skip_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv(REQUIRED, "1")
+    with pytest.raises(pytest.fail.Exception, match="apt-get install chromium"):
+        browser_path()
+    monkeypatch.delenv(REQUIRED)
+    with pytest.raises(pytest.skip.Exception, match="no Chromium"):
+        browser_path()

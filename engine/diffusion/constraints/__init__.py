@@ -7,12 +7,12 @@ with a text that obeys or with an EngineError. Torch only; parsers are given by 
 
 from __future__ import annotations
 
+from engine.diffusion.constraint import Constraint
 from engine.diffusion.constraints.characters import AllowedCharacters
 from engine.diffusion.constraints.combined import Combined
 from engine.diffusion.constraints.exact import ExactText
 from engine.diffusion.constraints.extent import Extent
 from engine.diffusion.constraints.json_schema import json_schema
-from engine.diffusion.constraints.protocol import Constraint
 from engine.diffusion.constraints.reviewed import Reviewed, must_parse
 from engine.diffusion.constraints.vocabulary import Vocabulary
 

@@ -8,15 +8,20 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.canvas import Canvas
-from engine.diffusion.constraints.protocol import Constraint, unsatisfied
+from engine.diffusion.constraint import Constraint
+from engine.diffusion.constraints.failure import unsatisfied
 
 
 @dataclass(slots=True)
 class Combined:
-    """All of `constraints`, in order. reviews: how often a full canvas may be sent back in all."""
+    """All of `constraints`, in order.
+
+    reviews: how often full canvases may be sent back in all; below what the loop has patience for, so that a text is
+    never let through because the loop asks no more.
+    """
 
     constraints: Sequence[Constraint]
-    reviews: int = 16
+    reviews: int = 7
     _sent_back: int = field(default=0, init=False)
 
     def constrain(self, canvas: Canvas, logits: torch.Tensor) -> torch.Tensor:

@@ -15,8 +15,9 @@ from engine.protocol.errors import EngineError
 class ExactText:
     """ids: by place from the left, or from the right when negative, so that a canvas may grow in between.
 
-    Given text is better locked in the canvas; this is for ids that are known and yet part of the answer. The logits
-    become one-hot, which gives those places zero entropy.
+    For holes of known length: a place that a candidate length does not have is an error. Given text is better locked in
+    the canvas; this is for ids that are known and yet part of the answer. The logits become one-hot, which gives those
+    places zero entropy.
     """
 
     ids: Mapping[int, int]

@@ -6,14 +6,15 @@ targeted remasking of erroneous spans, which changes code where untargeted remas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from engine.canvas import LOCKED, Canvas
 from engine.diffusion.constraints.canvas_text import CanvasText, Span, byte_spans
-from engine.diffusion.constraints.protocol import unsatisfied
+from engine.diffusion.constraints.failure import unsatisfied
 from engine.diffusion.constraints.vocabulary import Vocabulary
 
 Faults = Callable[[str], Sequence[Span]]
@@ -27,8 +28,8 @@ class Reviewed:
     before, after: the known text around the canvas, as `faults` is to see it. wanted: what the text should do, in
     words, for the message when `tries` corrections did not help.
 
-    Each try opens one place more on both sides of a fault, and the least certain token of a fault may not come back at
-    its place: the same logits would choose it again.
+    Each try opens one place more on both sides of a fault, and one token of a fault may not come back at its place, the
+    least certain one of those not barred yet: the same logits would choose it again.
     """
 
     vocabulary: Vocabulary
@@ -65,13 +66,15 @@ class Reviewed:
                 f"no text was found that {self.wanted}" + (f" in {self._tried} corrections" if self._tried else ""),
                 "choose a larger stretch of code, or say more about what belongs there",
             )
-        self._bar(canvas, places)
         states: list[int] = canvas.state.tolist()
         reach = self._tried
         self._tried += 1
-        opened = {near for place in places for near in range(place - reach, place + reach + 1)}
-        mask = [place in opened and states[place] != LOCKED for place in range(canvas.length)]
-        return torch.tensor(mask, device=canvas.ids.device)
+        near = {place + step for place in places for step in range(-reach, reach + 1)}
+        opened = [place for place in range(canvas.length) if place in near and states[place] != LOCKED]
+        self._bar(canvas, opened, places)
+        mask = torch.zeros_like(canvas.locked)
+        mask[opened] = True
+        return mask
 
     def _wrong(self, data: bytes) -> list[Span]:
         try:
@@ -80,13 +83,16 @@ class Reviewed:
             return [(fault.start, fault.end)]
         return byte_spans(text, self.faults(text))
 
-    def _bar(self, canvas: Canvas, places: Iterable[int]) -> None:
+    def _bar(self, canvas: Canvas, opened: Sequence[int], blamed: Collection[int]) -> None:
+        """Bar one token in each run of opened places."""
         if canvas.length != self._length:
             self._barred.clear()
             self._length = canvas.length
         confidence: list[float] = canvas.confidence.tolist()
-        for run in _runs(sorted(places)):
-            doubted = min(run, key=lambda place: (confidence[place], place))
+        often = Counter(place for place, _ in self._barred)
+        for run in _runs(opened):
+            # In turn: what takes a barred token's place is less certain still, and would be barred again and again.
+            doubted = min(run, key=lambda place: (often[place], place not in blamed, confidence[place], place))
             self._barred.add((doubted, int(canvas.ids[doubted])))
 
 

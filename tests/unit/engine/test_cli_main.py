@@ -41,6 +41,10 @@ def test_the_model_store_is_quick_to_load() -> None:
     assert not loaded & {"torch", "transformers", "pygls", "huggingface_hub"}
 
 
+def test_what_a_trace_refuses_is_refused_before_torch_is_loaded() -> None:
+    assert not loaded_after("import engine.cli.trace, engine.job") & {"torch", "transformers"}
+
+
 def test_version_is_one_line() -> None:
     result = CliRunner().invoke(cli, ["--version"])
     assert (result.exit_code, result.stdout.split()[0], result.stdout.count("\n")) == (0, "lacuna", 1)

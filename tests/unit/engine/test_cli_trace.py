@@ -119,7 +119,12 @@ def test_a_place_and_another_page_can_be_named(file: Path) -> None:
 @pytest.mark.usefixtures("tiny_core")
 def test_the_browser_is_asked_to_show_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda address: shown.append(address) is None and False)
+
+    def no_browser(address: str) -> bool:
+        shown.append(address)
+        return False
+
+    monkeypatch.setattr("webbrowser.open", no_browser)
     result = invoke(file, "--open", "--max-tokens", "2")
     assert result.exit_code == 0
     assert shown == [(file.parent / "a.py.trace.html").as_uri()]

@@ -110,7 +110,8 @@ def test_every_try_reaches_further_and_bars_the_token_most_in_doubt() -> None:
     assert [sum(row) for row in reached] == [1, 3, 5]
     free = Canvas(full.ids, torch.zeros_like(full.state), full.confidence)
     constrained = rule.constrain(free, torch.zeros(7, SIZE))
-    assert torch.isneginf(constrained).nonzero().tolist() == [[3, ids[3]]]
+    # In the first try the place at fault, then the less certain of its neighbours.
+    assert torch.isneginf(constrained).nonzero().tolist() == [[3, ids[3]], [4, ids[4]], [5, ids[5]]]
     longer = Canvas.of([([MASK] * 8, FREE)])
     assert not torch.isneginf(rule.constrain(longer, torch.zeros(8, SIZE))).any()
 

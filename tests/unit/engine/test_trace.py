@@ -116,7 +116,9 @@ def test_an_end_is_told_as_an_end() -> None:
     watcher = Watcher(ByteTokenizer())
     watcher(told("a", 1, 260))
     assert [token.kind for token in watcher.steps[0].tokens[:2]] == ["text", "end"]
-    assert ("end of text", pytest.approx(0.0275, abs=0.01)) in watcher.steps[0].tokens[0].others
+    text, chance = watcher.steps[0].tokens[0].others[0]
+    assert text == "end of text"
+    assert chance == pytest.approx(0.0275, abs=0.01)
 
 
 def test_sources_are_told_in_words() -> None:
