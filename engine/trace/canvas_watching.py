@@ -15,13 +15,15 @@ from engine.trace.recording import State, Step, Token
 NO_HOLE = -1
 
 
-def canvas_step(tokenizer: Tokenizer, told: CanvasStep) -> Step:
-    """The tokens of the holes and of the islands between them, with what earlier canvases made of the holes in front.
+def canvas_step(tokenizer: Tokenizer, told: CanvasStep, last: CanvasStep | None = None) -> Step:
+    """The step of the record. last: the step before, where there was one.
+
+    The tokens of the holes and of the islands between them, with what earlier canvases made of the holes in front.
 
     Known text behind the last hole is left out, as text around the gap is told apart; of a row of end tokens that fills
     a hole to its end only the first is told.
     """
-    places = tuple(_places(told))
+    places = tuple(_places(told, _kept(told, last)))
     looked = (told.accepted | told.canvas.free).tolist()
     entropies = told.entropy.tolist() if told.entropy is not None else []
     judged = [entropy for entropy, seen in zip(entropies, looked, strict=False) if seen and math.isfinite(entropy)]
@@ -32,11 +34,20 @@ _Place = tuple[int, State, float | None, float | None]
 """Id, state, probability, entropy."""
 
 
-def _places(told: CanvasStep) -> Iterator[_Place]:
+def _kept(told: CanvasStep, last: CanvasStep | None) -> list[bool]:
+    """Which places hold a token that was settled a step ago already: some families accept anew in every step."""
+    if last is None or last.canvas.length != told.canvas.length or last.before != told.before:
+        return [False] * told.canvas.length
+    kept: list[bool] = (last.canvas.settled & (last.canvas.ids == told.canvas.ids)).tolist()
+    return kept
+
+
+def _places(told: CanvasStep, kept: Sequence[bool]) -> Iterator[_Place]:
     canvas = told.canvas
     ids, states, holes = canvas.ids.tolist(), canvas.state.tolist(), told.hole.tolist()
     accepted, changed, chances = told.accepted.tolist(), told.changed.tolist(), canvas.confidence.tolist()
     entropies = told.entropy.tolist() if told.entropy is not None else None
+    looked = (told.accepted | canvas.free).tolist()
     shown = _shown(ids, holes, told.end_ids)
     started: set[int] = set()
     for place in shown:
@@ -47,10 +58,10 @@ def _places(told: CanvasStep) -> Iterator[_Place]:
         if states[place] == LOCKED:
             yield ids[place], "locked", None, None
             continue
-        state: State = "new" if accepted[place] else "settled"
+        state: State = "new" if accepted[place] and not kept[place] else "settled"
         if states[place] == FREE:
             state = "changing" if changed[place] and told.step > 1 else "open"
-        entropy = entropies[place] if entropies is not None and state != "settled" else math.nan
+        entropy = entropies[place] if entropies is not None and looked[place] else math.nan
         yield ids[place], state, chances[place], entropy if math.isfinite(entropy) else None
 
 

@@ -34,11 +34,16 @@ class Watcher:
         # A character may be spread over tokens; the one that completes it shows it.
         self._characters = getincrementaldecoder("utf-8")("replace")
         self._settled: tuple[Token, ...] = ()
+        self._last: CanvasStep | None = None
         self.steps: list[Step] = []
 
     def __call__(self, told: Pass | CanvasStep) -> None:
         """Take in one step."""
-        self.steps.append(self._pass(told) if isinstance(told, Pass) else canvas_step(self._tokenizer, told))
+        if isinstance(told, Pass):
+            self.steps.append(self._pass(told))
+        else:
+            self.steps.append(canvas_step(self._tokenizer, told, self._last))
+            self._last = told
 
     def _pass(self, told: Pass) -> Step:
         verdicts = Verdicts.of(told.logits)

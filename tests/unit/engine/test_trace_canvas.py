@@ -65,6 +65,18 @@ def test_states_are_told_apart() -> None:
     assert row.tokens[1].chance == 0.5
 
 
+def test_what_is_accepted_again_is_not_new() -> None:
+    """Families without a mask accept from scratch in every step."""
+    watcher = Watcher(ByteTokenizer())
+    accepted = torch.tensor([True, True, False])
+    watcher(told([97, 98, 99], [SETTLED, SETTLED, FREE], accepted=accepted))
+    watcher(told([97, 120, 99], [SETTLED, SETTLED, SETTLED], accepted=torch.ones(3, dtype=torch.bool)))
+    assert [token.state for token in watcher.steps[0].tokens] == ["new", "new", "open"]
+    assert [token.state for token in watcher.steps[1].tokens] == ["settled", "new", "new"]
+    watcher(told([97, 120], [SETTLED, SETTLED], accepted=torch.ones(2, dtype=torch.bool)))
+    assert watcher.steps[2].count("new") == 2, "on a canvas of another length places cannot be compared"
+
+
 def test_islands_between_holes_are_told_and_known_text_behind_is_not() -> None:
     row = recorded(
         told(
