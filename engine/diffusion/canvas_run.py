@@ -75,8 +75,9 @@ class CanvasRun:
         self.accepted = torch.zeros_like(layout.held)
         self.changed = torch.zeros_like(layout.held)
         self.steps_done = 0
-        self.finished = False
         self._plan(steps)
+        # A warm start with nothing re-opened is finished before it begins.
+        self.finished = not bool((self._open() | layout.doubted).any())
 
     @property
     def hole(self) -> torch.Tensor:
@@ -309,11 +310,10 @@ class CanvasRun:
             # Out of steps with places left: they wait for their block, or the model says nothing usable of them.
             self._plan(free)
             return not settled
-        if self._edits_left > 0:
-            # The first pass over a full canvas is due in any case, each other one only after a change.
-            self._edits_left = self._edits_left - 1 if moving or self._edits_left == _EDIT_STEPS else 0
-            if self._edits_left:
-                return False
+        # The first pass over a full canvas is due in any case, each other one only after a change.
+        if self._edits_left > 0 and (moving or self._edits_left == _EDIT_STEPS):
+            self._edits_left -= 1
+            return False
         if self._unverified:
             self._unverified, self._verifying = False, True
             self._layout = replace(self._layout, doubted=self._correctable())

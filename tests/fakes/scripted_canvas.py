@@ -7,11 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
 from engine.canvas import Canvas
-from engine.models.canvas_model import CanvasFacts, Known, Prediction, StepInput
+from engine.diffusion.constraint import Constraint
+from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
+from engine.diffusion.sampling import SamplingConfig
+from engine.diffusion.stopping import Limits
+from engine.models.canvas_model import (
+    CanvasContext,
+    CanvasFacts,
+    CanvasJob,
+    CanvasModel,
+    Known,
+    Part,
+    Prediction,
+    StepInput,
+)
 from engine.tokenizer import ByteTokenizer
 
 END, MASK, EXPAND, DELETE, UNDECODABLE, VOCAB = 256, 257, 258, 259, 260, 264
@@ -20,7 +34,7 @@ Script = Callable[[Known, Canvas], torch.Tensor]
 """Known text (what was committed is part of its prefix) and a canvas to [places, VOCAB] logits."""
 
 
-def scripted_facts(**changes: object) -> CanvasFacts:
+def scripted_facts(**changes: Any) -> CanvasFacts:
     """Facts of a mask family without frills; `changes` override fields."""
     forbidden = torch.zeros(VOCAB, dtype=torch.bool)
     forbidden[MASK:] = True
@@ -36,10 +50,10 @@ def scripted_facts(**changes: object) -> CanvasFacts:
         end_ids=frozenset({END}),
         forbidden=forbidden,
     )
-    return replace(base, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)
 
 
-def uniform_facts(**changes: object) -> CanvasFacts:
+def uniform_facts(**changes: Any) -> CanvasFacts:
     """Facts of a family whose noise is any id."""
     return scripted_facts(**({"noise": "uniform", "mask_id": -1} | changes))
 
@@ -67,7 +81,8 @@ class ScriptedCanvasModel:
         self.opened.append(known)
         return ScriptedContext(known)
 
-    def step(self, context: ScriptedContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
+    def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
+        assert isinstance(context, ScriptedContext)
         self.calls.append(list(inputs))
         self.refreshed.append(refresh)
         return [
@@ -75,11 +90,12 @@ class ScriptedCanvasModel:
             for each in inputs
         ]
 
-    def commit(self, context: ScriptedContext, ids: Sequence[int]) -> None:
+    def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:
+        assert isinstance(context, ScriptedContext)
         self.committed.append(tuple(ids))
         context.known = Known((*context.known.prefix, *ids), context.known.suffix)
 
-    def close(self, context: ScriptedContext) -> None:
+    def close(self, context: CanvasContext) -> None:
         self.closed += 1
 
 
@@ -112,3 +128,41 @@ def random_script(seed: int, scale: float = 2.0) -> Script:
         return torch.randn(canvas.length, VOCAB, generator=dice) * scale
 
     return script
+
+
+def denoised(
+    model: CanvasModel,
+    job: CanvasJob,
+    config: SamplingConfig | None = None,
+    *,
+    seed: int = 0,
+    limits: Limits | None = None,
+    expired: Callable[[], bool] = lambda: False,
+    constraint: Constraint | None = None,
+) -> tuple[list[CanvasStep], CanvasResult]:
+    """Run a job to its end: every step, and the result."""
+    config, limits, dice = config or SamplingConfig(), limits or Limits(256), torch.Generator().manual_seed(seed)
+    run = denoise_canvas(model, job, config, dice, limits=limits, expired=expired, constraint=constraint)
+    steps = []
+    while True:
+        try:
+            steps.append(next(run))
+        except StopIteration as finished:
+            return steps, finished.value
+
+
+def gap(length: int = 0, **changes: Any) -> CanvasJob:
+    """A hole of so many places between two known texts."""
+    return CanvasJob(Known((1, 2), (3,)), (Part(is_hole=True, length=length, **changes),))
+
+
+def island(text: str) -> Part:
+    return Part(is_hole=False, ids=tuple(text.encode()))
+
+
+def hole(length: int = 0, **changes: Any) -> Part:
+    return Part(is_hole=True, length=length, **changes)
+
+
+def text_of(ids: Sequence[int]) -> str:
+    return bytes(ids).decode()
