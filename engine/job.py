@@ -7,14 +7,10 @@ computed for it. This is what makes cancel, deadline and interleaving possible b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Generator
+from typing import Protocol
 
 from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite
-
-if TYPE_CHECKING:
-    # torch comes with it, and the service answers before torch is loaded.
-    from engine.models.base import Tokenizer
 
 Run = Generator[Draft | None, None, Done]
 
@@ -27,18 +23,4 @@ class Core(Protocol):
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job. Computes nothing until the first `next()`; the clock of the stats starts here."""
-        ...
-
-
-@runtime_checkable
-class WatchableCore(Core, Protocol):
-    """A core whose steps can be looked at from the same process."""
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's: steps are told in ids."""
-        ...
-
-    def watch(self, watch: Callable[[Any], None] | None) -> None:
-        """Tell `watch` what the loop tells of each step of the jobs that run from now on; None to stop."""
         ...

@@ -19,9 +19,9 @@ from rich.console import Console
 from engine.cli.files import Attempt, fill_each, open_source, spans_to_fill
 from engine.cli.source_file import SourceFile
 from engine.config import DEFAULT_MODEL, EngineConfig
-from engine.job import WatchableCore
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Facts, Fill, Stats
+from engine.watchable import WatchableCore
 
 if TYPE_CHECKING:
     from engine.trace.recording import GapTrace, Recording, Step

@@ -42,7 +42,7 @@ def test_the_model_store_is_quick_to_load() -> None:
 
 
 def test_what_a_trace_refuses_is_refused_before_torch_is_loaded() -> None:
-    assert not loaded_after("import engine.cli.trace, engine.job") & {"torch", "transformers"}
+    assert not loaded_after("import engine.cli.trace, engine.watchable") & {"torch", "transformers"}
 
 
 def test_version_is_one_line() -> None:

@@ -17,13 +17,13 @@ from engine.core import EngineCore
 from engine.diffusion.competition import Candidate
 from engine.diffusion.denoise import Pass
 from engine.diffusion.drafts import Leftover
-from engine.job import WatchableCore
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Done, Fill
 from engine.tokenizer import ByteTokenizer
 from engine.trace.page import render, script_safe
 from engine.trace.recording import GapTrace, Recording, Step, Token, from_data, to_data
 from engine.trace.watching import Watcher, offered_and_kept
+from engine.watchable import WatchableCore
 from tests.fakes.clock import Clock
 from tests.fakes.traces import HOSTILE, recording
 
