@@ -16,5 +16,5 @@ def drive(core: Core, request: Fill | Rewrite) -> tuple[Done, list[Draft], int]:
         except StopIteration as finished:
             return finished.value, drafts, steps
         steps += 1
-        if draft is not None:
+        if isinstance(draft, Draft):
             drafts.append(draft)
