@@ -70,6 +70,16 @@ class CanvasCore:
         self._clock = clock
 
     @property
+    def model(self) -> CanvasModel:
+        """The model that is served."""
+        return self._model
+
+    @property
+    def sampling(self) -> SamplingConfig:
+        """How its canvases are denoised."""
+        return self._config
+
+    @property
     def facts(self) -> Facts:
         """What the engine is, for `Ready`."""
         return engine_facts(self._model.facts, "", self._threads, ())
