@@ -153,8 +153,8 @@ class CanvasRun:
             self._plan(self._rules.config.steps or int((free & self._scope).sum()))
 
     def _correctable(self) -> torch.Tensor:
-        """[n] bool, settled places that self-correction may change."""
-        return self.canvas.settled & ~self._layout.held
+        """[n] bool, settled places that self-correction may change: never those of blocks that are done."""
+        return self.canvas.settled & ~self._layout.held & self._scope
 
     def _read(self, logits: torch.Tensor, open_: torch.Tensor) -> Reading:
         rules = self._rules
@@ -316,7 +316,7 @@ class CanvasRun:
             return False
         if self._unverified:
             self._unverified, self._verifying = False, True
-            self._layout = replace(self._layout, doubted=self._correctable())
+            self._layout = replace(self._layout, doubted=self.canvas.settled & ~self._layout.held)
             self._judging = bool(self._layout.doubted.any())
             return not self._judging
         return True

@@ -23,8 +23,11 @@ class Progress:
 
     @property
     def most(self) -> float:
-        """ReMDM's largest share that may be re-opened without falling behind: min(1, (1 - after) / before)."""
-        return min(1.0, (1 - self.after) / self.before) if self.before > 0 else 1.0
+        """ReMDM's largest share that may be re-opened without falling behind: min(1, (1 - after) / before).
+
+        Nothing before the first step: what is settled then was given, not guessed.
+        """
+        return min(1.0, (1 - self.after) / self.before) if self.before > 0 else 0.0
 
 
 def reopened(

@@ -160,3 +160,12 @@ def test_a_constraint_that_is_never_satisfied_ends() -> None:
     _, result = denoised(model, gap(4), constraint=constraint)
     assert text_of(result.parts[0]) == "abcd"
     assert len(constraint.seen) == 8
+
+
+@pytest.mark.parametrize("strategy", ["cap", "rescale", "confidence", "edit"])
+def test_blocks_that_are_done_are_not_re_opened_for_ever(strategy: str) -> None:
+    config = SamplingConfig.from_mapping({"sampler": "remask", "remask": strategy, "remask_strength": 1.0})
+    model = ScriptedCanvasModel(saying("abcdefghij", 1.0), scripted_facts(block=4))
+    _, result = denoised(model, gap(10), config)
+    assert text_of(result.parts[0]) == "abcdefghij"
+    assert result.steps <= 10 + 16
