@@ -21,6 +21,7 @@ from engine.cli.source_file import SourceFile
 from engine.config import DEFAULT_MODEL, EngineConfig
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Facts, Fill, Stats
+from engine.protocol.model_name import as_written
 from engine.watchable import WatchableCore
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ Say = Callable[[str], None]
 
 
 @click.command()
-@click.option("--model", default=DEFAULT_MODEL, envvar="LACUNA_MODEL", show_default=True)
+@click.option(
+    "--model",
+    default=DEFAULT_MODEL,
+    envvar="LACUNA_MODEL",
+    show_default=True,
+    callback=lambda _context, _option, value: as_written(value),
+    help="A name that `lacuna models list` shows, or the path of a GGUF file or a model's folder.",
+)
 @click.option("--max-tokens", type=click.IntRange(1, 2048), default=512, show_default=True)
 @click.option("--language", help="LSP language id; found from the file name when not given.")
 @click.option("--secret", is_flag=True, help="Go on although the file looks like a secret.")

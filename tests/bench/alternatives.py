@@ -72,9 +72,12 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=40, help="gaps, spread over all of them")
     options = parser.parse_args()
     prepare_environment(os.environ)
+    from engine.core import EngineCore
     from engine.startup import load_core
 
     core = load_core(EngineConfig(), lambda stage, fraction: None)
+    if not isinstance(core, EngineCore):
+        raise SystemExit("this measures the default model's family")
     every = list(gaps())
     chosen = every[:: max(1, len(every) // options.limit)][: options.limit]
     rows = [measure(core, request, options.wanted) for request in chosen]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+
 import torch
 
 from engine.canvas import FREE, LOCKED, Canvas
-from engine.diffusion.parallel import CanvasResult, denoise_canvas
+from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.stopping import Limits
 from engine.models.canvas_model import CanvasJob, CanvasModel, Known, Part, StepInput
@@ -52,15 +54,10 @@ def check_islands(model: CanvasModel, config: SamplingConfig) -> None:
     hole = Part(is_hole=True, length=2)
     job = CanvasJob(_known(model), (hole, Part(is_hole=False, ids=island), hole))
     steps = denoise_canvas(model, job, config, _dice(model), limits=Limits(64), expired=lambda: False)
-    while True:
-        try:
-            canvas = next(steps).canvas
-        except StopIteration as end:
-            assert len(end.value.parts) == 2
-            return
-        # What a canvas shows of the island: all of it, or the piece that falls into a block.
-        locked = tuple(canvas.ids[canvas.locked].tolist())
-        assert locked in {island[a:b] for a in range(len(island)) for b in range(a, len(island) + 1)} | {()}
+    # What a canvas shows of the island: all of it, or the piece that falls into a block.
+    pieces = {island[a:b] for a in range(len(island)) for b in range(a, len(island) + 1)}
+    made = _followed(steps, lambda step: tuple(step.canvas.ids[step.canvas.locked].tolist()) in pieces)
+    assert len(made.parts) == 2
 
 
 def check_commit(model: CanvasModel) -> None:
@@ -100,9 +97,15 @@ def _dice(model: CanvasModel) -> torch.Generator:
 
 def _made(model: CanvasModel, job: CanvasJob, config: SamplingConfig) -> CanvasResult:
     steps = denoise_canvas(model, job, config, _dice(model), limits=Limits(64), expired=lambda: False)
+    return _followed(steps, lambda _step: True)
+
+
+def _followed(steps: Generator[CanvasStep, None, CanvasResult], holds: Callable[[CanvasStep], bool]) -> CanvasResult:
+    """The end of the steps, each of which was looked at."""
     while True:
         try:
-            next(steps)
+            step = next(steps)
         except StopIteration as end:
             result: CanvasResult = end.value
             return result
+        assert holds(step)

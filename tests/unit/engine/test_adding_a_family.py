@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from engine.canvas_core import CanvasCore
+from engine.canvas_prompts import styled
 from engine.config import EngineConfig
 from engine.diffusion.sampling import SamplingConfig
 from engine.job import Run
@@ -61,14 +63,14 @@ class EchoModel:
     def open(self, known: Known) -> EchoContext:
         return EchoContext(known)
 
-    def step(self, context: EchoContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
+    def step(self, context: Any, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
         word = self.tokenizer.encode(bytes(context.known.suffix).decode().split(" ")[0])
         return [self._saying(word, each.canvas.length) for each in inputs]
 
-    def commit(self, context: EchoContext, ids: Sequence[int]) -> None:
+    def commit(self, context: Any, ids: Sequence[int]) -> None:
         context.known = Known((*context.known.prefix, *ids), context.known.suffix)
 
-    def close(self, context: EchoContext) -> None:
+    def close(self, context: Any) -> None:
         """Nothing is kept."""
 
     @staticmethod
@@ -95,7 +97,8 @@ def test_it_keeps_what_every_family_must() -> None:
 
 @pytest.mark.parametrize(("suffix", "text"), [("same again", "same"), ("other again", "other"), ("", "")])
 def test_it_is_served_and_its_answer_comes_from_the_right_hand_side(suffix: str, text: str) -> None:
-    core = CanvasCore(EchoModel(), style=PromptStyle("raw"))
+    model = EchoModel()
+    core = CanvasCore(model, lay_out=styled(PromptStyle("raw"), model.tokenizer, model.facts))
     assert done(core.start(Fill("1", "python", "say ", suffix, max_tokens=16))).text == text
 
 
