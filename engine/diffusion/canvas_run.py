@@ -62,6 +62,8 @@ class CanvasRun:
         self._stop = StableAndConfident(rules.config.stable_steps, rules.config.stop_entropy)
         self._conditioning: torch.Tensor | None = None
         self._edits_left = _EDIT_STEPS if rules.config.remask == "edit" else 0
+        # With text locked there is no other loop to be equalled.
+        self._as_multinomial = rules.uniform and not bool(layout.canvas.locked.any())
         self._judging = bool(layout.doubted.any())
         self._block = -1
         self._scope = torch.ones_like(layout.held)
@@ -175,7 +177,7 @@ class CanvasRun:
         if self._resizer is not None:
             self._resizer.restrict(logits, holes, self.hole)
         config = rules.config
-        choice = Choice(self._temperature(), config.deterministic, config.top_p, as_multinomial=rules.uniform)
+        choice = Choice(self._temperature(), config.deterministic, config.top_p, as_multinomial=self._as_multinomial)
         reading = read(logits, spare, ids, choice, rules.generator)
         return reading if rows.shape[0] == wanted.shape[0] else spread(reading, rows, self.canvas)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -116,6 +117,30 @@ def test_an_id_that_is_ruled_out_leaves_the_entropy_finite() -> None:
     logits[0, 1] = 0.0
     seen = read_alone(logits, torch.tensor([1]), Choice(0.5, False, 1.0), torch.Generator().manual_seed(0))
     assert (seen.entropy.tolist(), seen.chosen.tolist(), seen.present.tolist()) == ([0.0], [1], [1.0])
+
+
+@pytest.mark.parametrize("vocab", [128, 100])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 30.0])
+def test_a_reading_is_what_torch_s_own_distribution_says(vocab: int, scale: float) -> None:
+    logits = torch.randn(50, vocab, generator=torch.Generator().manual_seed(4)) * scale
+    logits[:, ::7] = -math.inf
+    ids = torch.arange(50)
+    seen = read_alone(logits.clone(), ids, Choice(0.7, True, 1.0), torch.Generator())
+    # In float64: in float32 the distribution's own rounding is larger than the difference.
+    wanted: Any = torch.distributions.Categorical(logits=logits.double() / 0.7)
+    assert torch.equal(seen.likeliest, logits.argmax(dim=-1))
+    for found, exact in ((seen.entropy, wanted.entropy()), (seen.best, wanted.probs.max(dim=-1).values)):
+        torch.testing.assert_close(found, exact.float(), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(seen.present, wanted.probs[ids, ids].float(), atol=1e-6, rtol=1e-4)
+
+
+def test_multinomial_draws_are_torch_s_own() -> None:
+    logits = torch.randn(40, 192, generator=torch.Generator().manual_seed(5))
+    ids, first, second = torch.zeros(40, dtype=torch.int64), torch.Generator(), torch.Generator()
+    drawn = torch.multinomial(logits.softmax(dim=-1), 1, generator=first.manual_seed(6)).squeeze(-1)
+    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0, as_multinomial=True), second.manual_seed(6))
+    assert torch.equal(seen.chosen, drawn)
+    assert torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
 
 
 @pytest.mark.parametrize("as_multinomial", [True, False])
