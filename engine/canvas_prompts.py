@@ -6,7 +6,7 @@ the gap; what was asked to be changed is never cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.canvas_checks import require_room, require_round_trip
@@ -44,6 +44,12 @@ class CanvasPrompt:
 
     job: CanvasJob
     limits: Limits
+
+    def is_cut_off(self, ids: Sequence[int]) -> bool:
+        """Whether a text that met no limit has no end either: nothing follows it, and it fills all its places."""
+        last = self.job.parts[-1]
+        follows = bool(self.job.known.suffix) or not last.is_hole
+        return not follows and 0 < last.length <= len(ids)
 
     @property
     def prompt_tokens(self) -> int:

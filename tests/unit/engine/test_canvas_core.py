@@ -181,6 +181,11 @@ def test_a_rewrite_starts_from_the_selection_and_ends_at_its_fence() -> None:
     assert first == b"x = 1\ny = 2\n```"
 
 
+def test_a_rewrite_that_finds_no_end_is_cut_off_and_says_so() -> None:
+    done, _, _ = drive(core(ScriptedCanvasModel(saying("x" * 200))), EDIT)
+    assert (set(done.text), done.stats.stop) == ({"x"}, "budget")
+
+
 def test_further_texts_are_drawn_with_other_seeds() -> None:
     def undecided(known: Known, canvas: Canvas) -> torch.Tensor:
         logits = peaked(([*b"a;"] + [256] * canvas.length)[: canvas.length])
