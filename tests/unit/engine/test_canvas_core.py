@@ -21,6 +21,7 @@ from tests.fakes.driving import drive
 from tests.fakes.running_service import greeted, running
 from tests.fakes.scripted_canvas import (
     DELETE,
+    END,
     EXPAND,
     ScriptedCanvasModel,
     peaked,
@@ -184,6 +185,33 @@ def test_a_rewrite_starts_from_the_selection_and_ends_at_its_fence() -> None:
 def test_a_rewrite_that_finds_no_end_is_cut_off_and_says_so() -> None:
     done, _, _ = drive(core(ScriptedCanvasModel(saying("x" * 200))), EDIT)
     assert (set(done.text), done.stats.stop) == ({"x"}, "budget")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        scripted_facts(),
+        scripted_facts(block=4, right_context=False),
+        uniform_facts(canvas_length=16, right_context=False),
+    ],
+    ids=["one canvas", "blocks", "canvases"],
+)
+def test_a_rewrite_may_become_longer_than_the_selection(facts: CanvasFacts) -> None:
+    wanted = list(b"x = 1\ny = 2\nz = 3\n```") + [END] * 64
+
+    def longer(known: Known, canvas: Canvas) -> torch.Tensor:
+        done = len(known.prefix) - model.lead
+        return peaked(wanted[done : done + canvas.length])
+
+    class Counting(ScriptedCanvasModel):
+        @property
+        def lead(self) -> int:
+            return len(self.opened[0].prefix)
+
+    model = Counting(longer, facts)
+    config = SamplingConfig(sampler="entropy_bound") if facts.noise == "uniform" else None
+    done, _, _ = drive(core(model, config), EDIT)
+    assert (done.text, done.stats.stop) == ("x = 1\ny = 2\nz = 3", "end")
 
 
 def test_further_texts_are_drawn_with_other_seeds() -> None:
