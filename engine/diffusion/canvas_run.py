@@ -7,7 +7,7 @@ what is not accepted is drawn anew, so that an accepted token may change again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -15,7 +15,7 @@ from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.constraint import Constraint
 from engine.diffusion.halting import StableAndConfident
 from engine.diffusion.layout import Layout
-from engine.diffusion.reading import Admission, Choice, Reading, read, spread
+from engine.diffusion.reading import Admission, Choice, Reading, Scratch, read, spread
 from engine.diffusion.resizing import Resizer
 from engine.diffusion.samplers import Sampler, accept
 from engine.diffusion.samplers.remask import Progress, edited, reopened
@@ -37,6 +37,7 @@ class Rules:
     admission: Admission
     constraint: Constraint | None
     generator: torch.Generator
+    scratch: Scratch = field(default_factory=Scratch)
 
     @property
     def uniform(self) -> bool:
@@ -61,6 +62,8 @@ class CanvasRun:
         self._stop = StableAndConfident(rules.config.stable_steps, rules.config.stop_entropy)
         self._conditioning: torch.Tensor | None = None
         self._edits_left = _EDIT_STEPS if rules.config.remask == "edit" else 0
+        # With text locked there is no other loop to be equalled.
+        self._as_multinomial = rules.uniform and not bool(layout.canvas.locked.any())
         self._judging = bool(layout.doubted.any())
         self._block = -1
         self._scope = torch.ones_like(layout.held)
@@ -163,15 +166,19 @@ class CanvasRun:
             wanted = wanted | self._correctable()
         rows = wanted.nonzero().squeeze(-1)
         ends, ids, holes = self._layout.ends, self.canvas.ids, self.hole
+        logits = logits.detach()
         if rules.constraint is not None:
-            logits = rules.constraint.constrain(self.canvas, rules.admission.apply(logits, ends))
+            admitted = rules.admission.apply(logits.to(torch.float32, copy=True), ends)
+            logits = rules.constraint.constrain(self.canvas, admitted)
+        buffer, spare = rules.scratch.take(rows.shape[0], logits)
         if rows.shape[0] < wanted.shape[0]:
             logits, ends, ids, holes = logits[rows], ends[rows], ids[rows], holes[rows]
-        logits = rules.admission.apply(logits, ends)
+        logits = rules.admission.apply(buffer.copy_(logits), ends)
         if self._resizer is not None:
             self._resizer.restrict(logits, holes, self.hole)
-        choice = Choice(self._temperature(), rules.config.deterministic, rules.config.top_p)
-        reading = read(logits, ids, choice, rules.generator)
+        config = rules.config
+        choice = Choice(self._temperature(), config.deterministic, config.top_p, as_multinomial=self._as_multinomial)
+        reading = read(logits, spare, ids, choice, rules.generator)
         return reading if rows.shape[0] == wanted.shape[0] else spread(reading, rows, self.canvas)
 
     def _accept_uniform(self, reading: Reading, open_: torch.Tensor) -> None:

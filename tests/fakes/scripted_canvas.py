@@ -28,7 +28,7 @@ from engine.models.canvas_model import (
 )
 from engine.tokenizer import ByteTokenizer
 
-END, MASK, EXPAND, DELETE, UNDECODABLE, VOCAB = 256, 257, 258, 259, 260, 264
+END, MASK, EXPAND, DELETE, UNDECODABLE, VOCAB = 256, 257, 258, 259, 260, 320
 
 Script = Callable[[Known, Canvas], torch.Tensor]
 """Known text (what was committed is part of its prefix) and a canvas to [places, VOCAB] logits."""

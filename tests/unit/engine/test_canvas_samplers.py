@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -32,6 +33,10 @@ def reading(
     return Reading(ids, ids, chances, chances, there, torch.tensor(entropy or [1.0] * n))
 
 
+def read_alone(logits: torch.Tensor, ids: torch.Tensor, choice: Choice, generator: torch.Generator) -> Reading:
+    return read(logits, torch.empty_like(logits), ids, choice, generator)
+
+
 def accepted(sampler: Sampler, seen: Reading, due: int = 1, *, exactly: bool = False) -> list[int]:
     everywhere = torch.ones(seen.entropy.shape[0], dtype=torch.bool)
     places: list[int] = accept(sampler, seen, everywhere, due, exactly=exactly).nonzero().squeeze(-1).tolist()
@@ -54,7 +59,7 @@ def test_a_place_is_accepted_however_low_the_bound() -> None:
 def test_the_surest_place_comes_first_with_the_right_sign(name: str) -> None:
     sharp, flat = torch.zeros(8), torch.zeros(8)
     sharp[3] = 9.0
-    seen = read(torch.stack([flat, sharp]), torch.tensor([0, 0]), Choice(1.0, True, 1.0), torch.Generator())
+    seen = read_alone(torch.stack([flat, sharp]), torch.tensor([0, 0]), Choice(1.0, True, 1.0), torch.Generator())
     assert seen.entropy[0] == pytest.approx(math.log(8), abs=1e-5)
     assert 0 <= seen.entropy[1] < 0.05
     sampler = sampler_of(SamplingConfig.from_mapping({"sampler": name, "remask": "cap"}))
@@ -102,7 +107,7 @@ def test_logits_that_are_no_numbers_read_as_nan_and_draw_something() -> None:
     logits = torch.zeros(3, 6)
     logits[0, 2], logits[1] = NAN, -math.inf
     for choice in (Choice(1.0, False, 1.0), Choice(0.7, False, 0.9), Choice(0.0, True, 1.0)):
-        seen = read(logits.clone(), torch.zeros(3, dtype=torch.int64), choice, torch.Generator().manual_seed(0))
+        seen = read_alone(logits.clone(), torch.zeros(3, dtype=torch.int64), choice, torch.Generator().manual_seed(0))
         assert seen.confidence.isnan().tolist() == [True, True, False]
         assert seen.entropy.isnan().tolist() == [True, True, False]
 
@@ -110,17 +115,52 @@ def test_logits_that_are_no_numbers_read_as_nan_and_draw_something() -> None:
 def test_an_id_that_is_ruled_out_leaves_the_entropy_finite() -> None:
     logits = torch.full((1, 4), -math.inf)
     logits[0, 1] = 0.0
-    seen = read(logits, torch.tensor([1]), Choice(0.5, False, 1.0), torch.Generator().manual_seed(0))
+    seen = read_alone(logits, torch.tensor([1]), Choice(0.5, False, 1.0), torch.Generator().manual_seed(0))
     assert (seen.entropy.tolist(), seen.chosen.tolist(), seen.present.tolist()) == ([0.0], [1], [1.0])
+
+
+@pytest.mark.parametrize("vocab", [128, 100])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 30.0])
+def test_a_reading_is_what_torch_s_own_distribution_says(vocab: int, scale: float) -> None:
+    logits = torch.randn(50, vocab, generator=torch.Generator().manual_seed(4)) * scale
+    logits[:, ::7] = -math.inf
+    ids = torch.arange(50)
+    seen = read_alone(logits.clone(), ids, Choice(0.7, True, 1.0), torch.Generator())
+    # In float64: in float32 the distribution's own rounding is larger than the difference.
+    wanted: Any = torch.distributions.Categorical(logits=logits.double() / 0.7)
+    assert torch.equal(seen.likeliest, logits.argmax(dim=-1))
+    for found, exact in ((seen.entropy, wanted.entropy()), (seen.best, wanted.probs.max(dim=-1).values)):
+        torch.testing.assert_close(found, exact.float(), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(seen.present, wanted.probs[ids, ids].float(), atol=1e-6, rtol=1e-4)
+
+
+def test_multinomial_draws_are_torch_s_own() -> None:
+    logits = torch.randn(40, 192, generator=torch.Generator().manual_seed(5))
+    ids, first, second = torch.zeros(40, dtype=torch.int64), torch.Generator(), torch.Generator()
+    drawn = torch.multinomial(logits.softmax(dim=-1), 1, generator=first.manual_seed(6)).squeeze(-1)
+    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0, as_multinomial=True), second.manual_seed(6))
+    assert torch.equal(seen.chosen, drawn)
+    assert torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
+
+
+@pytest.mark.parametrize("as_multinomial", [True, False])
+def test_tokens_are_drawn_as_often_as_they_are_likely(as_multinomial: bool) -> None:
+    chances = torch.tensor([0.0, 0.6, 0.3, 0.1, 0.0])
+    choice = Choice(1.0, False, 1.0, as_multinomial)
+    ids = torch.zeros(4000, dtype=torch.int64)
+    seen = read_alone(chances.log().repeat(4000, 1), ids, choice, torch.Generator().manual_seed(3))
+    shares = torch.bincount(seen.chosen, minlength=5) / 4000
+    assert shares.tolist() == pytest.approx(chances.tolist(), abs=0.03)
+    assert seen.confidence.tolist() == pytest.approx(chances[seen.chosen].tolist(), abs=1e-6)
 
 
 def test_top_p_never_draws_from_the_tail_and_leaves_the_probabilities_alone() -> None:
     logits = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]])).repeat(200, 1)
     ids = torch.zeros(200, dtype=torch.int64)
-    seen = read(logits.clone(), ids, Choice(1.0, False, 0.7), torch.Generator().manual_seed(1))
+    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 0.7), torch.Generator().manual_seed(1))
     assert set(seen.chosen.tolist()) == {0, 1}
     assert sorted(set(seen.confidence.tolist())) == [pytest.approx(0.3), pytest.approx(0.5)]
-    everything = read(logits.clone(), ids, Choice(1.0, False, 1.0), torch.Generator().manual_seed(1))
+    everything = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0), torch.Generator().manual_seed(1))
     assert set(everything.chosen.tolist()) == {0, 1, 2, 3}
 
 

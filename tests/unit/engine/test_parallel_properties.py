@@ -14,6 +14,7 @@ from tests.fakes.scripted_canvas import (
     END,
     EXPAND,
     MASK,
+    VOCAB,
     ScriptedCanvasModel,
     denoised,
     random_script,
@@ -21,7 +22,7 @@ from tests.fakes.scripted_canvas import (
     uniform_facts,
 )
 
-SILENT = {END, *range(MASK, 264)}
+SILENT = {END, *range(MASK, VOCAB)}
 
 configs = st.builds(
     SamplingConfig,
