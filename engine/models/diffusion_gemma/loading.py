@@ -7,6 +7,8 @@ of control, which text put through a template and a tokenizer can.
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,8 @@ CONTEXTS = 2
 
 Progress = Callable[[str, float], None]
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedGemma:
@@ -49,6 +53,15 @@ class LoadedGemma:
         """The share of the weights' bytes that is kept in few bits."""
         packed = sum(form.bytes for form in self.forms if form.form.startswith("int"))
         return packed / (sum(form.bytes for form in self.forms) or 1)
+
+    @property
+    def summary(self) -> str:
+        """Bytes and modules by what they are kept in, the largest share first."""
+        sizes: Counter[str] = Counter()
+        for form in self.forms:
+            sizes[form.form] += form.bytes
+        modules = Counter(form.form for form in self.forms)
+        return ", ".join(f"{kind}: {size} bytes in {modules[kind]} modules" for kind, size in sizes.most_common())
 
 
 def load_diffusion_gemma(
@@ -97,7 +110,11 @@ def load_diffusion_gemma(
     model = DiffusionGemmaModel(
         GemmaNetwork(network), vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS
     )
-    return LoadedGemma(model, vocabulary.special, settings.sampling, forms_of(network))
+    loaded = LoadedGemma(model, vocabulary.special, settings.sampling, forms_of(network))
+    log.info("%s is kept as %s", shown, loaded.summary)
+    for form in loaded.forms:
+        log.debug("%s: %s, %d bytes", form.name, form.form, form.bytes)
+    return loaded
 
 
 def _device(name: str) -> torch.device:

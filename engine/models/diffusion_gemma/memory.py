@@ -20,8 +20,8 @@ PRECISIONS: Mapping[str, tuple[torch.dtype, Bits | None]] = {
     "int8": (torch.bfloat16, 8),
     "int4": (torch.bfloat16, 4),
 }
-# A step holds logits and what is computed from them: float32 of the whole canvas this many times.
-_LOGIT_COPIES = 3
+# A step holds the logits of all candidates for a gap, and for one of them what is computed from them: float32 each.
+_CANDIDATES, _READINGS = 6, 3
 _GB = 10**9
 
 
@@ -57,7 +57,7 @@ def estimate(
 ) -> MemoryEstimate:
     """What loading and running the checkpoint takes. The largest tensor counts as work: it is read whole."""
     largest = max((tensor.values * tensor.dtype.itemsize for tensor in index.values()), default=0)
-    logits = _LOGIT_COPIES * 4 * canvas_length * vocab_size
+    logits = (_CANDIDATES + _READINGS) * 4 * canvas_length * vocab_size
     return MemoryEstimate(weight_bytes(index, precision), cache_bytes, max(logits, largest))
 
 

@@ -72,6 +72,26 @@ def test_conditioning_as_embeddings_equals_conditioning_by_logits(
     assert not torch.allclose(usable(gemma.model, without.logits), usable(gemma.model, wanted), atol=0.1)
 
 
+def test_in_bf16_both_ways_of_conditioning_agree_as_well(gemma_folder: Path) -> None:
+    from transformers import DiffusionGemmaForBlockDiffusion
+
+    theirs: Any = DiffusionGemmaForBlockDiffusion.from_pretrained(
+        gemma_folder, local_files_only=True, dtype=torch.bfloat16
+    )
+    theirs.eval()
+    model = load_diffusion_gemma(gemma_folder, precision="bf16").model
+    prefix, canvas, later = dice(1, 1, 20), dice(2, CANVAS), dice(3, CANVAS)
+    first = predict(model, prefix[0].tolist(), free_canvas(canvas), temperature=0.7)
+    assert first.conditioning is not None
+    assert first.conditioning.dtype == torch.bfloat16
+    with torch.no_grad():
+        soft = (first.logits / 0.7).to(torch.bfloat16)[None]
+        given = {"decoder_input_ids": later[None], "self_conditioning_logits": soft}
+        wanted = theirs(input_ids=prefix, **given).logits[0]
+    found = predict(model, prefix[0].tolist(), free_canvas(later), conditioning=first.conditioning)
+    assert torch.allclose(usable(model, found.logits), usable(model, wanted), atol=1e-2)
+
+
 def test_at_temperature_0_the_conditioning_is_the_likeliest_ids_embedding(gemma: LoadedGemma) -> None:
     cold = predict(gemma.model, [2, 120], free_canvas(dice(4, CANVAS)), temperature=0.0)
     assert cold.conditioning is not None
