@@ -68,6 +68,16 @@ class CanvasCore:
         self._config = config or SamplingConfig()
         self._threads = threads or os.cpu_count() or 1
         self._clock = clock
+        self._watch: Callable[[CanvasStep], None] | None = None
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's, for who watches: steps are told in ids."""
+        return self._model.tokenizer
+
+    def watch(self, watch: Callable[[CanvasStep], None] | None) -> None:
+        """Tell `watch` every step towards the first text of the jobs that run from now on; see `WatchableCore`."""
+        self._watch = watch
 
     @property
     def facts(self) -> Facts:
@@ -98,6 +108,8 @@ class CanvasCore:
                 timing.first_draft = timing.first_draft or self._clock()
                 return finished(result, prompt, model.tokenizer)
             timing.first_draft = timing.first_draft or self._clock()
+            if self._watch is not None:
+                self._watch(step)
             yield self._draft(request.id, step, prompt.limits) if request.wants_drafts else None
 
     def _steps(

@@ -13,11 +13,11 @@ from time import perf_counter
 from engine.alternatives import alternatives
 from engine.canvas import Canvas
 from engine.diffusion.config import SamplingConfig
-from engine.diffusion.denoise import Denoised, denoise
+from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.stopping import decode_prefix
 from engine.job import Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
-from engine.models.base import Context, Denoiser
+from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, Stop
@@ -42,12 +42,22 @@ class EngineCore:
         self._threads = threads or os.cpu_count() or 1
         self._config = config or SamplingConfig()
         self._clock = clock
+        self._watch: Watch | None = None
 
     @property
     def facts(self) -> Facts:
         """What the engine is, for `Ready`."""
         known = self._model.facts
         return engine_facts(known, known.adapter, self._threads, self._forward_ms)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's, for who watches: passes are told in ids."""
+        return self._model.tokenizer
+
+    def watch(self, watch: Watch | None) -> None:
+        """Tell `watch` every pass of the jobs that run from now on, None to stop. For looking at one job in-process."""
+        self._watch = watch
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
@@ -112,6 +122,7 @@ class EngineCore:
             prompt.limits,
             decision.config,
             lambda: self._expired(prompt, timing),
+            self._watch,
         )
         step = 0
         while True:

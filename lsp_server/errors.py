@@ -22,7 +22,7 @@ from lsp_server.sentences import sentences
 # Kinds that pass by themselves: worth a line in the log, not a person's attention.
 PASSING_KINDS = frozenset({"loading", "draining"})
 # Kinds that come from one request and say nothing about the next.
-REQUEST_KINDS = frozenset({"bad_request", "window_exceeded", "round_trip"})
+REQUEST_KINDS = frozenset({"bad_request", "window_exceeded", "round_trip", "unsatisfied"})
 
 
 @dataclass(frozen=True, slots=True)

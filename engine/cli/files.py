@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import click
 
@@ -23,7 +23,6 @@ from engine.protocol.model_name import as_written
 from lsp_server.context import window
 from lsp_server.document import Document, for_model
 from lsp_server.edits import unified_diff
-from lsp_server.engine_client import Engine
 from lsp_server.ghost_text import present_in
 from lsp_server.privacy import refusal
 from lsp_server.rewrite_text import clean_rewrite
@@ -83,13 +82,7 @@ def fill(
 ) -> None:
     """Fill the holes of FILE (- reads standard input): each <fill> mark, or the place given with --at."""
     source = _source(file, language, write=write, secret=secret)
-    if place:
-        offset = source.offset_at(*_two_numbers(place, "--at", "LINE:COL"))
-        spans = [(offset, offset)]
-    else:
-        spans = holes(source.document.text, MARK)
-    if not spans:
-        raise click.UsageError(f"{source.name} has no hole: mark one with {MARK}, or say where with --at LINE:COL")
+    spans = spans_to_fill(source, place)
     result = asyncio.run(_fill_all(model, source.document, spans, max_tokens))
     _deliver(source, result, write=write, as_json=as_json)
 
@@ -120,46 +113,68 @@ def rewrite(
     _deliver(source, result, write=write, as_json=as_json)
 
 
-async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]], max_tokens: int) -> Result:
-    """Fill hole after hole from the top, each with the earlier ones already filled; one that fails keeps its mark."""
-    stats: list[Stats] = []
-    notes: list[str] = []
-    text = document.text
-    behind = [(len(text) - start, len(text) - end) for start, end in spans]
-    async with connected_engine(model) as engine:
-        for number, (to_start, to_end) in enumerate(behind, 1):
-            before, after = text[: len(text) - to_start], text[len(text) - to_end :]
-            now = Document.open(document.uri, number, document.language, before + after)
-            done, filled = await _fill_one(engine, now, len(before), max_tokens)
-            stats.append(done.stats)
-            if filled.text is None:
-                notes.append(f"hole {number}: {filled.note}" if len(spans) > 1 else filled.note)
-            else:
-                text = filled.text
-    return Result(text, tuple(stats), tuple(notes))
-
-
 @dataclass(frozen=True, slots=True)
-class _Filled:
-    """The text with one more hole filled, or None and the reason."""
+class Attempt:
+    """One hole asked for. before, after: the text around it at that time; done: the engine's answer.
 
-    text: str | None
+    text: the whole text with the hole filled, and inserted what went in; both None when nothing did, and note says why.
+    """
+
+    before: str
+    after: str
+    done: Done
+    text: str | None = None
+    inserted: str | None = None
     note: str = ""
 
 
-async def _fill_one(engine: Engine, document: Document, offset: int, max_tokens: int) -> tuple[Done, _Filled]:
+class Asked(Protocol):
+    """What fills a gap: the resident engine, or one inside this process."""
+
+    async def submit(self, request: Fill) -> Done: ...
+
+
+async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]], max_tokens: int) -> Result:
+    async with connected_engine(model) as engine:
+        attempts = [attempt async for attempt in fill_each(engine, document, spans, max_tokens)]
+    notes = [
+        f"hole {number}: {attempt.note}" if len(spans) > 1 else attempt.note
+        for number, attempt in enumerate(attempts, 1)
+        if attempt.text is None
+    ]
+    filled = [attempt.text for attempt in attempts if attempt.text is not None]
+    return Result(filled[-1] if filled else document.text, tuple(a.done.stats for a in attempts), tuple(notes))
+
+
+async def fill_each(
+    engine: Asked, document: Document, spans: list[tuple[int, int]], max_tokens: int
+) -> AsyncIterator[Attempt]:
+    """Fill hole after hole from the top, each with the earlier ones already filled; one that fails keeps its mark."""
+    text = document.text
+    behind = [(len(text) - start, len(text) - end) for start, end in spans]
+    for number, (to_start, to_end) in enumerate(behind, 1):
+        before, after = text[: len(text) - to_start], text[len(text) - to_end :]
+        now = Document.open(document.uri, number, document.language, before + after)
+        attempt = await _fill_one(engine, now, len(before), max_tokens)
+        text = text if attempt.text is None else attempt.text
+        yield attempt
+
+
+async def _fill_one(engine: Asked, document: Document, offset: int, max_tokens: int) -> Attempt:
     around = window(document.text, offset, offset, prefix_chars=PREFIX_CHARS, suffix_chars=SUFFIX_CHARS)
     # Holes still open are shown as open: an empty place would look like code that is complete as it stands.
     prefix, suffix = around.prefix.replace(MARK, OPEN_HOLE), around.suffix.replace(MARK, OPEN_HOLE)
     request = Fill(f"fill-{offset}", document.language, prefix, suffix, max_tokens=max_tokens)
     done = await engine.submit(request)
+    attempt = Attempt(document.text[:offset], document.text[offset:], done)
     if done.stats.stop == "budget":
-        return done, _Filled(None, _cut_off(max_tokens))
+        return replace(attempt, note=_cut_off(max_tokens))
     ghost = present_in(document, offset, done.text, single_line=False, automatic=False)
     if ghost is None:
-        return done, _Filled(None, "the engine has nothing to add here")
+        return replace(attempt, note="the engine has nothing to add here")
     inserted = document.to_document_newlines(ghost.text)
-    return done, _Filled(document.text[: ghost.start] + inserted + document.text[ghost.end :])
+    text = document.text[: ghost.start] + inserted + document.text[ghost.end :]
+    return replace(attempt, text=text, inserted=inserted)
 
 
 async def _rewrite(model: str, document: Document, start: int, end: int, instruction: str, max_tokens: int) -> Result:
@@ -181,12 +196,29 @@ def _cut_off(max_tokens: int) -> str:
     return f"the answer was cut off after {max_tokens} tokens, nothing was changed; allow more with --max-tokens"
 
 
-def _source(file: str, language: str | None, *, write: bool, secret: bool) -> SourceFile:
+def spans_to_fill(source: SourceFile, place: str | None) -> list[tuple[int, int]]:
+    """Offsets of the holes: the <fill> marks, or the place LINE:COL. Raises click.UsageError when there is none."""
+    if place:
+        offset = source.offset_at(*_two_numbers(place, "--at", "LINE:COL"))
+        return [(offset, offset)]
+    spans = holes(source.document.text, MARK)
+    if not spans:
+        raise click.UsageError(f"{source.name} has no hole: mark one with {MARK}, or say where with --at LINE:COL")
+    return spans
+
+
+def open_source(file: str, language: str | None, *, secret: bool) -> SourceFile:
+    """Read FILE as what the engine may see. Raises click.ClickException for what cannot be read, and for secrets."""
     source = read_source(file, language)
     if not secret and refusal(source.document, Settings()) == "secret":
         raise click.ClickException(
             f"{source.name} looks like a secret and is not given to the engine; --secret does it"
         )
+    return source
+
+
+def _source(file: str, language: str | None, *, write: bool, secret: bool) -> SourceFile:
+    source = open_source(file, language, secret=secret)
     if write and source.path is None:
         raise click.UsageError("--write needs a file: standard input cannot be written back")
     return source

@@ -37,6 +37,9 @@ SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
         "lsp": Subcommand("engine.cli.main", "lsp", "Run the language server, as an editor does."),
         "fill": Subcommand("engine.cli.files", "fill", "Fill the holes of a file, or a position in it."),
         "rewrite": Subcommand("engine.cli.files", "rewrite", "Rewrite lines of a file by an instruction."),
+        "trace": Subcommand(
+            "engine.cli.trace", "trace", "Fill the holes of a file and show how, as a page that plays it."
+        ),
         "models": Subcommand("engine.cli.models", "models", "List, fetch, check and remove models."),
         "engine": Subcommand("engine.cli.engine", "engine", "Run, start, stop and look at the resident engine."),
         "doctor": Subcommand("engine.cli.doctor", "doctor", "Check this machine and say what to do about each fault."),

@@ -10,12 +10,18 @@ from engine.canvas import Canvas
 
 
 class Constraint(Protocol):
-    """Called by the loop of parallel denoising."""
+    """One rule for one job, called by the loop of parallel denoising. May remember what failed.
+
+    Never touches a locked place. Raises EngineError(unsatisfied) where trying on has no prospect.
+    """
 
     def constrain(self, canvas: Canvas, logits: torch.Tensor) -> torch.Tensor:
-        """[n, vocab] float32 logits with -inf where an id may not stand. The given ones may be overwritten."""
+        """[n, vocab] float32 logits with -inf where an id may not stand. The given ones may be overwritten.
+
+        Called in every step, after the ids that can never come out were taken away.
+        """
         ...
 
     def review(self, canvas: Canvas) -> torch.Tensor | None:
-        """Of a full canvas: the places ([n] bool) to be denoised anew, or None when it is satisfied or gives up."""
+        """Of a full canvas: the places ([n] bool) to be denoised anew, or None when it is satisfied."""
         ...

@@ -54,6 +54,26 @@ class Denoised:
     settled: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass as who watches the loop sees it.
+
+    settled: ids settled before it. draft: what it checked, of which the first `accepted` were kept; bonus: the id it
+    settled behind them, which may be an end. leftover: masks' predictions for the places behind the bonus.
+    logits: [1 + len(draft), vocab] float32; row i judged the place of `draft[i]`, the last one the place behind.
+    """
+
+    settled: tuple[int, ...]
+    draft: Draft
+    accepted: int
+    bonus: int
+    leftover: Leftover
+    logits: torch.Tensor
+
+
+Watch = Callable[[Pass], None]
+
+
 @dataclass(slots=True)
 class _Progress:
     """The loop's state: what is settled from the left, what the last pass left over, the number of passes."""
@@ -64,10 +84,17 @@ class _Progress:
 
 
 def denoise(
-    model: Denoiser, context: Context, gap: Gap, limits: Limits, config: SamplingConfig, expired: Callable[[], bool]
+    model: Denoiser,
+    context: Context,
+    gap: Gap,
+    limits: Limits,
+    config: SamplingConfig,
+    expired: Callable[[], bool],
+    watch: Watch | None = None,
 ) -> Generator[Canvas, None, Denoised]:
     """Fill `gap` on top of `context`. Yields the canvas after each pass; returns the text and its counts.
 
+    watch: called with each pass as soon as it is judged, the last one too; it must not write to what it is given.
     Raises EngineError(window_exceeded) from the model when context and gap outgrow its window.
     """
     progress = _Progress()
@@ -85,6 +112,9 @@ def denoise(
         base = context.length
         logits = model.step(context, build_rows(layout, base, model.facts.mask_id, adapted=gap.adapted))
         outcome = judge(layout, logits[:, :allowed])
+        if watch is not None:
+            judged = logits[: layout.causal_rows, :allowed]
+            watch(Pass(settled, draft, outcome.accepted, outcome.bonus, outcome.leftover, judged))
         context.truncate(base + 1 + outcome.accepted)
         progress.leftover = outcome.leftover
         progress.passes += 1

@@ -4,7 +4,8 @@ EngineError                      base: carries kind, message, remedy; becomes a 
     kinds of the connection      bad_frame, protocol_version, bad_token, unknown_message, unsafe_address, gone
     kinds of the engine          loading, draining, model_missing, model_corrupt, model_unsupported,
                                  no_space, out_of_memory, internal
-    kinds of a request           bad_request, window_exceeded, round_trip
+    kinds of a request           bad_request, window_exceeded, round_trip,
+                                 unsatisfied (no text was found that obeys the constraints)
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ FAILURE_KINDS: frozenset[str] = frozenset(
         "bad_request",
         "window_exceeded",
         "round_trip",
+        "unsatisfied",
     }
 )
 

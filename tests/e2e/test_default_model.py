@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
 from engine.cli.editor import DraftSeen, Editor, OpenFile
+from engine.trace.recording import from_data
 
 pytestmark = pytest.mark.model
 
@@ -94,6 +96,24 @@ def test_files_from_the_shell(environment: Path, tmp_path: Path) -> None:
     refused = lacuna("fill", str(untouched))
     assert refused.returncode == 2
     assert "no hole" in refused.stderr
+
+
+def test_a_trace_shows_what_a_fill_puts_in(environment: Path, tmp_path: Path) -> None:
+    """The engine inside `lacuna trace` makes the resident one's text, and the page plays it."""
+    holes = tmp_path / "shapes.py"
+    holes.write_text(CODE.replace("return 0", "return <fill>"))
+    done = lacuna("trace", str(holes), "--out", str(tmp_path / "page.html"))
+    assert done.returncode == 0, done.stderr
+    data = re.search(r'<script id="recording"[^>]*>(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)
+    assert data
+    (gap,) = from_data(json.loads(data[1])).gaps
+    shown = "".join(token.text for token in gap.steps[-1].tokens if token.state in ("settled", "new"))
+    assert gap.result
+    assert gap.result in shown
+    assert all(step.entropy is not None for step in gap.steps)
+    filled = lacuna("fill", str(holes), "--write")
+    assert filled.returncode == 0, filled.stderr
+    assert holes.read_text() == f"{gap.before}{gap.result}{gap.after}"
 
 
 @asynccontextmanager

@@ -11,11 +11,13 @@ import torch
 
 from engine.canvas import Canvas
 from engine.canvas_core import CanvasCore, draft_text
+from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasFacts, Known
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Failed, Fill, Rewrite
 from engine.tokenizer import ByteTokenizer
+from engine.watchable import WatchableCore
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 from tests.fakes.running_service import greeted, running
@@ -57,6 +59,18 @@ def test_a_fill_tells_its_drafts_and_its_numbers() -> None:
     assert 0 < stats.ms_encode <= stats.ms_first_draft <= stats.ms_total
     assert "confidence" in stats.reason
     assert "low" not in stats.reason
+
+
+def test_who_watches_sees_every_step() -> None:
+    engine = core(ScriptedCanvasModel(saying("x + 1")), ONE_BY_ONE)
+    assert isinstance(engine, WatchableCore)
+    seen: list[CanvasStep] = []
+    engine.watch(seen.append)
+    _, drafts, _ = drive(engine, FILL)
+    assert [step.step for step in seen] == [draft.step for draft in drafts]
+    engine.watch(None)
+    drive(engine, FILL)
+    assert len(seen) == len(drafts)
 
 
 def test_drafts_are_kept_from_who_did_not_ask() -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from engine.cli.main import SUBCOMMANDS, cli, system_failure
 from engine.config import DEFAULT_MODEL
 
-NAMES = {"demo", "lsp", "fill", "rewrite", "models", "engine", "doctor"}
+NAMES = {"demo", "lsp", "fill", "rewrite", "trace", "models", "engine", "doctor"}
 
 
 def loaded_after(code: str) -> set[str]:
@@ -39,6 +39,10 @@ def test_importing_the_root_loads_nothing_heavy() -> None:
 def test_the_model_store_is_quick_to_load() -> None:
     loaded = loaded_after("import engine.cli.models, engine.cli.doctor")
     assert not loaded & {"torch", "transformers", "pygls", "huggingface_hub"}
+
+
+def test_what_a_trace_refuses_is_refused_before_torch_is_loaded() -> None:
+    assert not loaded_after("import engine.cli.trace, engine.watchable") & {"torch", "transformers"}
 
 
 def test_version_is_one_line() -> None:
