@@ -76,7 +76,7 @@ class CanvasCore:
         return self._model.tokenizer
 
     def watch(self, watch: Callable[[CanvasStep], None] | None) -> None:
-        """Tell `watch` every step of the first texts that are made from now on, None to stop."""
+        """Tell `watch` every step towards the first text of the jobs that run from now on; see `WatchableCore`."""
         self._watch = watch
 
     @property
@@ -116,7 +116,7 @@ class CanvasCore:
             except StopIteration as end:
                 result: CanvasResult = end.value
                 timing.first_draft = timing.first_draft or self._clock()
-                return finished(result, prompt.limits, model.tokenizer)
+                return finished(result, prompt, model.tokenizer)
             timing.first_draft = timing.first_draft or self._clock()
             if self._watch is not None:
                 self._watch(step)
@@ -159,7 +159,7 @@ class CanvasCore:
             try:
                 next(steps)
             except StopIteration as end:
-                return finished(end.value, prompt.limits, self._model.tokenizer)
+                return finished(end.value, prompt, self._model.tokenizer)
             yield None
 
     def _draft(self, job: str, step: CanvasStep, limits: Limits) -> Draft:
@@ -231,14 +231,16 @@ def with_chance(config: SamplingConfig) -> SamplingConfig:
     return replace(config, deterministic=False, temperature_start=start, temperature_end=end)
 
 
-def finished(result: CanvasResult, limits: Limits, tokenizer: Tokenizer) -> Finished:
+def finished(result: CanvasResult, prompt: CanvasPrompt, tokenizer: Tokenizer) -> Finished:
     """The text of the first hole: at most `max_tokens`, cut at the stop text and the line limit, whole characters.
 
     Tokens settle independently of each other, so one that ends inside a character may be followed by one that does
     not go on with it. Only the bytes of the broken character are left out: what stands behind them is still meant.
     """
-    ids = result.parts[0]
+    ids, limits = result.parts[0], prompt.limits
     stop: Stop = result.stop
+    if stop == "end" and prompt.is_cut_off(ids):
+        stop = "budget"
     if len(ids) > limits.max_tokens:
         ids, stop = ids[: limits.max_tokens], "budget"
     data = tokenizer.decode_bytes(ids)

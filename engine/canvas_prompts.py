@@ -6,7 +6,7 @@ the gap; what was asked to be changed is never cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.canvas_checks import require_room, require_round_trip
@@ -32,8 +32,10 @@ from engine.protocol.messages import Fill, Rewrite
 
 ISLAND_TOKENS = 32
 """How much right-hand text stands in the canvas of a family that sees nothing behind it."""
-GROWTH, GROWTH_LEAST = 0.25, 16
+GROWTH, GROWTH_LEAST = 0.5, 32
 """Places behind the present text of a rewrite, as a share of it and in tokens, for a text that becomes longer."""
+LINE_LEAST = 24
+"""The places of one line at the end of a text, in tokens, where the lines above are shorter than half of it."""
 LEAST_GAP = 4
 """The gap that is kept free, in tokens, when a small window has to be shared with context."""
 
@@ -44,6 +46,12 @@ class CanvasPrompt:
 
     job: CanvasJob
     limits: Limits
+
+    def is_cut_off(self, ids: Sequence[int]) -> bool:
+        """Whether a text that met no limit has no end either: nothing follows it, and it fills all its places."""
+        last = self.job.parts[-1]
+        follows = bool(self.job.known.suffix) or not last.is_hole
+        return not follows and 0 < last.length <= len(ids)
 
     @property
     def prompt_tokens(self) -> int:
@@ -143,8 +151,7 @@ def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, s
     budget = require_room(CanvasJob(Known(prefix), (Part(is_hole=True, warm=warm),)), facts, limits.max_tokens)
     # Nothing known follows: the model closes the block itself, wherever the new code ends, and there it is cut.
     closed = (*warm, *tokenizer.encode(f"\n{fence}"))[:budget]
-    room = min(budget, len(closed) + max(GROWTH_LEAST, int(len(closed) * GROWTH)))
-    part = Part(is_hole=True, warm=closed, length=room)
+    part = Part(is_hole=True, warm=closed, length=_grown(len(closed), budget, facts))
     return CanvasPrompt(CanvasJob(Known(prefix), (part,)), replace(limits, max_tokens=budget))
 
 
@@ -170,23 +177,40 @@ def _within(prefix: list[int], suffix: list[int], room: int) -> tuple[tuple[int,
     return tuple(before), tuple(behind)
 
 
+def _grown(present: int, budget: int, facts: CanvasFacts) -> int:
+    """The places of a text that stands at the end and may become longer; 0 where it simply goes on behind a canvas."""
+    return 0 if _goes_on(facts) else min(budget, present + max(GROWTH_LEAST, int(present * GROWTH)))
+
+
+def _goes_on(facts: CanvasFacts) -> bool:
+    """Whether a text at the end goes on canvas by canvas, so that it needs no length."""
+    return facts.canvas_length > 0 or facts.block > 0
+
+
 def _island(behind: tuple[int, ...], facts: CanvasFacts) -> tuple[int, ...]:
     """What of the right-hand text stands in the canvas: at most a quarter of a fixed one, the rest is for the gap."""
     return behind[: min(ISLAND_TOKENS, facts.canvas_length // 4 or ISLAND_TOKENS)]
 
 
 def sized(job: CanvasJob, limits: Limits, facts: CanvasFacts, shape: GapShape | None = None) -> CanvasPrompt:
-    """A job with its budget, and, where known text follows its first hole, the lengths that hole may have.
+    """A job with its budget and, for a hole of unknown length, what `shape` tells of it.
 
-    Elsewhere an end token tells the length. Raises EngineError: bad_request, window_exceeded.
+    Where known text follows, lengths are tried; elsewhere an end token tells the length, and one line is not given
+    places for many. Raises EngineError: bad_request, window_exceeded.
     """
     budget = require_room(job, facts, limits.max_tokens)
     first, *rest = job.parts
-    # A family that changes a hole's length itself begins from the length of what stands there.
-    is_free = not (first.warm and facts.expand_id >= 0) and not first.length and not first.candidates
-    if shape is not None and is_free and (job.known.suffix or rest):
-        job = replace(job, parts=(replace(first, candidates=candidate_lengths(shape, budget)), *rest))
-    return CanvasPrompt(job, replace(limits, max_tokens=budget))
+    follows = bool(job.known.suffix or rest)
+    grows = facts.expand_id >= 0
+    if shape is None or first.length or first.candidates:
+        pass
+    elif follows and not (first.warm and grows):  # a family that grows a hole itself begins from the present length
+        first = replace(first, candidates=candidate_lengths(shape, budget))
+    elif not follows and first.warm:
+        first = replace(first, length=_grown(len(first.warm), budget, facts))
+    elif not (follows or grows or _goes_on(facts)) and limits.max_lines == 1:
+        first = replace(first, length=min(budget, max(LINE_LEAST, 2 * max(shape.lines, default=0))))
+    return CanvasPrompt(replace(job, parts=(first, *rest)), replace(limits, max_tokens=budget))
 
 
 def _gap(known: Known, gap: _Gap, limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()) -> CanvasPrompt:

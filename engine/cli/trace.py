@@ -63,6 +63,7 @@ def trace(
 
     The page holds everything it needs, also the text around the holes. FILE stays as it is.
     """
+    model = as_written(model)
     source = open_source(file, language, secret=secret)
     spans = spans_to_fill(source, place)
     target = page_path(source, out)

@@ -16,6 +16,15 @@ from engine.protocol.errors import EngineError
 GGUF_MAGIC = b"GGUF"
 GGUF_VERSIONS = (2, 3)
 
+BESIDE_WEIGHTS = frozenset(
+    {
+        *("config.json", "generation_config.json", "model.safetensors.index.json", "length_calibration.json"),
+        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+        *("vocab.json", "merges.txt"),
+    }
+)
+"""What a loader may read in a folder besides weights: data, each file with a digest like the weights themselves."""
+
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _MAX_HEADER = 100 << 20
@@ -115,7 +124,7 @@ def _safetensors_folder(folder: Path) -> Weights:
         _check_safetensors(file)
     config = _config(folder)
     context = config.get("max_position_embeddings")
-    others = (folder / name for name in ("config.json", "tokenizer.json", "tokenizer_config.json"))
+    others = (folder / name for name in sorted(BESIDE_WEIGHTS))
     return Weights(
         "safetensors",
         str(config.get("model_type", "")),

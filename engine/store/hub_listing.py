@@ -1,7 +1,8 @@
 """Which files a hub repository holds and what their digests are: asked once, when a model is pulled, and kept.
 
 The hub states the SHA-256 of large files. Of small ones it states git's own digest, so they are read here, checked
-against that, and their SHA-256 is computed. From then on the digests decide, wherever the bytes come from.
+against that, and their SHA-256 is computed. From then on the digests decide, wherever the bytes come from. Nothing that
+could be run is ever listed, let alone fetched.
 """
 
 from __future__ import annotations
@@ -16,20 +17,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.store.formats import BESIDE_WEIGHTS
 from engine.store.progress import SourceError
 from engine.store.registry import HubSpec, ModelFile, SourceSpec
 
 LISTING_S = 60.0
 SMALL_BYTES = 32 << 20
 _WEIGHTS = ".safetensors"
-# What a loader reads beside weights. Nothing that could be run is ever listed, let alone fetched.
-_BESIDE = frozenset(
-    {
-        *("config.json", "generation_config.json", "model.safetensors.index.json"),
-        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-        *("vocab.json", "merges.txt", "chat_template.jinja", "processor_config.json"),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +104,7 @@ def _ask(spec: HubSpec, endpoint: str | None, limit_s: float) -> Listing:
 
 
 def _is_wanted(name: str) -> bool:
-    return "/" not in name and (name.endswith(_WEIGHTS) or name in _BESIDE)
+    return "/" not in name and (name.endswith(_WEIGHTS) or name in BESIDE_WEIGHTS)
 
 
 def _file(spec: HubSpec, file: Any, endpoint: str | None, limit_s: float) -> ModelFile:

@@ -11,16 +11,19 @@ import torch
 
 from engine.canvas import Canvas
 from engine.canvas_core import CanvasCore, draft_text
+from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasFacts, Known
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Failed, Fill, Rewrite
 from engine.tokenizer import ByteTokenizer
+from engine.watchable import WatchableCore
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 from tests.fakes.running_service import greeted, running
 from tests.fakes.scripted_canvas import (
     DELETE,
+    END,
     EXPAND,
     ScriptedCanvasModel,
     peaked,
@@ -56,6 +59,18 @@ def test_a_fill_tells_its_drafts_and_its_numbers() -> None:
     assert 0 < stats.ms_encode <= stats.ms_first_draft <= stats.ms_total
     assert "confidence" in stats.reason
     assert "low" not in stats.reason
+
+
+def test_who_watches_sees_every_step() -> None:
+    engine = core(ScriptedCanvasModel(saying("x + 1")), ONE_BY_ONE)
+    assert isinstance(engine, WatchableCore)
+    seen: list[CanvasStep] = []
+    engine.watch(seen.append)
+    _, drafts, _ = drive(engine, FILL)
+    assert [step.step for step in seen] == [draft.step for draft in drafts]
+    engine.watch(None)
+    drive(engine, FILL)
+    assert len(seen) == len(drafts)
 
 
 def test_drafts_are_kept_from_who_did_not_ask() -> None:
@@ -179,6 +194,38 @@ def test_a_rewrite_starts_from_the_selection_and_ends_at_its_fence() -> None:
     assert (done.id, done.text, done.stats.stop) == ("2", "x = 2\ny = 3", "end")
     first = bytes(token for token in model.calls[0][0].canvas.ids.tolist() if token < 256)
     assert first == b"x = 1\ny = 2\n```"
+
+
+def test_a_rewrite_that_finds_no_end_is_cut_off_and_says_so() -> None:
+    done, _, _ = drive(core(ScriptedCanvasModel(saying("x" * 200))), EDIT)
+    assert (set(done.text), done.stats.stop) == ({"x"}, "budget")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        scripted_facts(),
+        scripted_facts(block=4, right_context=False),
+        uniform_facts(canvas_length=16, right_context=False),
+    ],
+    ids=["one canvas", "blocks", "canvases"],
+)
+def test_a_rewrite_may_become_longer_than_the_selection(facts: CanvasFacts) -> None:
+    wanted = list(b"x = 1\ny = 2\nz = 3\n```") + [END] * 64
+
+    def longer(known: Known, canvas: Canvas) -> torch.Tensor:
+        done = len(known.prefix) - model.lead
+        return peaked(wanted[done : done + canvas.length])
+
+    class Counting(ScriptedCanvasModel):
+        @property
+        def lead(self) -> int:
+            return len(self.opened[0].prefix)
+
+    model = Counting(longer, facts)
+    config = SamplingConfig(sampler="entropy_bound") if facts.noise == "uniform" else None
+    done, _, _ = drive(core(model, config), EDIT)
+    assert (done.text, done.stats.stop) == ("x = 1\ny = 2\nz = 3", "end")
 
 
 def test_further_texts_are_drawn_with_other_seeds() -> None:

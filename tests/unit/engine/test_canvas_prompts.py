@@ -60,6 +60,27 @@ def test_lengths_are_tried_where_text_follows_and_left_to_the_end_token_elsewher
     assert open_ended.candidates == ()
 
 
+def test_one_line_at_the_end_of_a_text_gets_the_places_of_a_line() -> None:
+    one = replace(FILL, suffix="", max_lines=1, max_tokens=200, prefix="x" * 59 + "\ny = ")
+    assert fill_canvas(one, TOKENIZER, FACTS, PromptStyle()).job.parts[0].length == 2 * 60
+    assert fill_canvas(replace(one, prefix=""), TOKENIZER, FACTS, PromptStyle()).job.parts[0].length == 24
+    assert fill_canvas(replace(one, max_tokens=9), TOKENIZER, FACTS, PromptStyle()).job.parts[0].length == 9
+    assert fill_canvas(replace(one, max_lines=0), TOKENIZER, FACTS, PromptStyle()).job.parts[0].length == 0
+    for facts in (replace(FACTS, block=4), replace(FACTS, expand_id=3), replace(FACTS, canvas_length=64)):
+        assert fill_canvas(one, TOKENIZER, facts, PromptStyle()).job.parts[0].length == 0
+
+
+@pytest.mark.parametrize("facts", [FACTS, replace(FACTS, block=4), replace(FACTS, canvas_length=64)])
+def test_a_present_text_at_the_end_may_grow(facts: CanvasFacts) -> None:
+    goes_on = facts is not FACTS
+    fill = fill_canvas(
+        replace(FILL, suffix="", draft="y" * 10, max_tokens=99), TOKENIZER, facts, PromptStyle()
+    ).job.parts[0]
+    assert fill.length == (0 if goes_on else 42)
+    rewrite = rewrite_canvas(EDIT, TOKENIZER, facts, PromptStyle()).job.parts[0]
+    assert rewrite.length == (0 if goes_on else len(rewrite.warm) + 32)
+
+
 def test_framed_text_has_its_marks_at_the_ends_of_the_text() -> None:
     known = fill_canvas(FILL, TOKENIZER, FACTS, FRAMED).job.known
     assert known.prefix[0] == START

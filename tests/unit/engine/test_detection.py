@@ -16,9 +16,11 @@ from engine.config import EngineConfig
 from engine.models.detection import FAMILIES, family_of
 from engine.models.special_tokens import special_tokens
 from engine.protocol.errors import EngineError
+from engine.protocol.messages import Fill
 from engine.startup import load_core
 from engine.store import Registry, Store
 from tests.fakes.checkpoints import write_checkpoint, writers
+from tests.fakes.driving import drive
 from tests.fakes.model_sources import small_store
 from tests.fakes.tiny_model import write_tiny_gguf
 
@@ -108,6 +110,15 @@ def test_a_family_that_cannot_load_the_weights_is_refused(home: Path, family: st
     with pytest.raises(EngineError, match=words) as caught:
         load_core(EngineConfig(model=str(home / "tiny.gguf"), family=family, device="cpu"), no_progress)
     assert caught.value.kind == "model_unsupported"
+
+
+def test_a_gguf_is_served_by_its_path(home: Path) -> None:
+    write_tiny_gguf(home / "tiny.gguf")
+    config = EngineConfig(model=str(home / "tiny.gguf"), precision="fp32", device="cpu", threads=1)
+    core = load_core(config, no_progress)
+    assert (core.facts.family, core.facts.model[:10]) == ("hybrid", "tiny.gguf-")
+    done, _, _ = drive(core, Fill("1", "python", "def f(x):\n    return ", "\n", max_tokens=4))
+    assert 0 < done.stats.tokens <= 4
 
 
 def test_a_folder_said_to_be_of_a_family_it_is_not_of_is_refused(home: Path) -> None:

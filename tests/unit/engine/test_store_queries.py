@@ -191,6 +191,16 @@ def test_another_architecture_can_be_added_and_says_it_is_for_later(tmp_path: Pa
         store.path("mine")
 
 
+def test_every_file_a_loader_reads_has_a_digest(tmp_path: Path) -> None:
+    folder = safetensors_folder(tmp_path / "weights")
+    for name in ("vocab.json", "merges.txt", "generation_config.json", "modeling_theirs.py", "README.md"):
+        (folder / name).write_text("{}")
+    entry = small_store(tmp_path / "home").add(folder, "mine")
+    read = {"model.safetensors", "config.json", "vocab.json", "merges.txt", "generation_config.json"}
+    assert {file.name for file in entry.files} == read
+    assert all(file.sha256 for file in entry.files)
+
+
 def test_a_safetensors_folder_is_known_by_all_its_files(tmp_path: Path) -> None:
     folder = safetensors_folder(tmp_path / "weights")
     entry = small_store(tmp_path / "home").add(folder, "mine")
