@@ -15,7 +15,8 @@ RemaskStrategy = Literal["none", "cap", "rescale", "confidence", "edit"]
 class SamplingConfig:
     """How a canvas is denoised.
 
-    steps: most denoising steps of a canvas; 0 means as many as its largest hole has places.
+    steps: most denoising steps of a canvas, or of a block of it; 0 means the family's own number where the noise is
+        uniform, else as many as the largest hole has places.
     sampler: the rule that says which predictions are accepted in a step (see `samplers`).
     schedule: how many places are due after a share of the steps: linearly, along a cosine, or as many as are sure.
     temperature_start, temperature_end: of the first and the last step, in between linearly; 0 chooses the likeliest.
@@ -24,7 +25,7 @@ class SamplingConfig:
     guidance_scale: classifier-free guidance (Ho and Salimans 2022, arXiv 2207.12598); 0 is off.
     entropy_bound: nats, of `entropy_bound` (Ben-Hamu et al. 2025, arXiv 2505.24857).
     confidence_threshold, confidence_factor, top_n: of `confidence` (Fast-dLLM, Wu et al. 2025, arXiv 2505.22618);
-        factor 0 and top_n 0 are off.
+        factor 0 and top_n 0 are off; of top_n, factor and threshold the first that is on decides.
     remask, remask_strength: of `remask`: ReMDM's sigma (Wang et al. 2025, arXiv 2503.00307) or, for `edit`, the
         probability another token must have to replace a settled one (LLaDA 2.1).
     stable_steps, stop_entropy: the canvas is finished when the likeliest tokens equal those of so many steps before and
