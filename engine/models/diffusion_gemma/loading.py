@@ -96,7 +96,8 @@ def load_diffusion_gemma(
     require_all(folder, index, wanted_tensors(network))
     window = min(window_tokens or WINDOW_TOKENS, settings.trained_tokens)
     shown = name or folder.name
-    shape = ResidentShape(GemmaNetwork.shapes_of(network), PRECISIONS[chosen][0], place)
+    passes = GemmaNetwork(network)
+    shape = ResidentShape(passes.layer_shapes, PRECISIONS[chosen][0], place)
     needed = estimate(
         index,
         chosen,
@@ -107,9 +108,7 @@ def load_diffusion_gemma(
     require_memory(shown, index, chosen, needed, available_bytes(place) if free_bytes is None else free_bytes, place)
     _fill(network, index, chosen, place, progress)
     facts = _facts(shown, settings, vocabulary, window, str(place), chosen)
-    model = DiffusionGemmaModel(
-        GemmaNetwork(network), vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS
-    )
+    model = DiffusionGemmaModel(passes, vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS)
     loaded = LoadedGemma(model, vocabulary.special, settings.sampling, forms_of(network))
     log.info("%s is kept as %s", shown, loaded.summary)
     for form in loaded.forms:

@@ -6,21 +6,28 @@ take self-conditioning as embeddings instead of logits, and place several canvas
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import torch
 
 from engine.models.diffusion_gemma.resident import LayerShape, ResidentCache
+from engine.protocol.errors import EngineError
 
+WRITTEN_FOR = "5.24"
+"""The version of transformers whose decoder's pass is written out here."""
 _SOFT_ROWS = 64  # rows of self-conditioning at once: bounds what a vocabulary of probabilities takes
 
 
 class GemmaNetwork:
-    """A loaded `DiffusionGemmaForBlockDiffusion`, whose decoder is made to write its canvas behind the resident rows.
+    """A `DiffusionGemmaForBlockDiffusion`, whose decoder is made to write its canvas behind the resident rows.
 
-    Raises ValueError for a model whose attention layers are not those this was written for.
+    The model may get its weights later.
+
+    Raises EngineError(model_unsupported) for a version of transformers whose layers are not those this was written for.
     """
 
     def __init__(self, model: Any) -> None:
@@ -29,8 +36,8 @@ class GemmaNetwork:
         self._head = model.lm_head
         self._softcap = float(model.final_logit_softcapping)
         self._layer_types = tuple(model.config.text_config.layer_types)
-        self._layer_shapes = self.shapes_of(model)
         for layer in self._decoder.layers:
+            _require_known(layer)
             _write_in_place(layer.self_attn)
 
     @property
@@ -58,18 +65,13 @@ class GemmaNetwork:
     @property
     def layer_shapes(self) -> tuple[LayerShape, ...]:
         """What the cache holds of each layer."""
-        return self._layer_shapes
-
-    @staticmethod
-    def shapes_of(model: Any) -> tuple[LayerShape, ...]:
-        """What the cache of a model holds of each layer; the model may still be without weights."""
         return tuple(
             LayerShape(
                 kv_heads=attention.config.num_attention_heads // attention.num_key_value_groups,
                 head_dim=attention.head_dim,
                 window=attention.sliding_window or 0,
             )
-            for attention in (layer.self_attn for layer in model.model.decoder.layers)
+            for attention in (layer.self_attn for layer in self._decoder.layers)
         )
 
     @torch.no_grad()
@@ -151,10 +153,18 @@ class GemmaNetwork:
         return torch.cat([own.new_ones((own.shape[0], past)), own], dim=1)[None, None]
 
 
+def _require_known(layer: Any) -> None:
+    known = callable(getattr(layer.self_attn, "append_to_cache", None))
+    if not known or "cache" not in inspect.signature(layer.forward).parameters:
+        raise EngineError(
+            "model_unsupported",
+            f"DiffusionGemma reads its cache in another way in transformers {version('transformers')}",
+            f"install transformers {WRITTEN_FOR}",
+        )
+
+
 def _write_in_place(attention: Any) -> None:
     """Let a decoder layer's attention place its canvas behind the resident rows, where it would copy both together."""
-    if not callable(getattr(attention, "append_to_cache", None)):
-        raise ValueError("this version of transformers appends a canvas to the cache in another way")
     attention.append_to_cache = partial(_append, attention.layer_idx, attention.append_to_cache)
 
 

@@ -218,6 +218,18 @@ def test_an_unknown_precision_is_refused(folder: Path) -> None:
     assert refused(folder, precision="int3").kind == "model_unsupported"
 
 
+def test_a_transformers_that_keeps_its_cache_another_way_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.models.diffusion_gemma.modeling_diffusion_gemma import DiffusionGemmaDecoderTextAttention
+
+    monkeypatch.delattr(DiffusionGemmaDecoderTextAttention, "append_to_cache")
+    monkeypatch.setattr(StoredTensor, "read", lambda tensor: pytest.fail(f"{tensor.name} was read"))
+    failure = refused(folder)
+    assert failure.kind == "model_unsupported"
+    assert "transformers" in failure.remedy
+
+
 @pytest.mark.parametrize("device", ["cuda:77", "cuda:x", "tpu"])
 def test_a_device_that_is_not_here_is_refused(folder: Path, device: str) -> None:
     assert refused(folder, device=device).kind == "model_unsupported"
@@ -340,7 +352,7 @@ def test_the_published_model_needs_about_18_gb_at_4_bits() -> None:
     assert len(wanted) == 691  # of 1,047 published tensors, 356 belong to the image tower
     index = {name: StoredTensor(Path("x"), name, shape, torch.bfloat16) for name, shape in wanted.items()}
     assert sum(tensor.values for tensor in index.values()) == pytest.approx(25.2e9, rel=0.01)
-    caches = 2 * ResidentShape(GemmaNetwork.shapes_of(network), torch.bfloat16, torch.device("cpu")).bytes_of(4096)
+    caches = 2 * ResidentShape(GemmaNetwork(network).layer_shapes, torch.bfloat16, torch.device("cpu")).bytes_of(4096)
     sizes = {
         precision: estimate(index, precision, cache_bytes=caches, canvas_length=256, vocab_size=262_144).total / 1e9
         for precision in ("bf16", "int8", "int4")

@@ -237,10 +237,11 @@ def test_what_does_not_fit_the_window_is_refused_and_nothing_is_lost(gemma_folde
 
 
 def test_an_encoding_that_fails_halfway_leaves_the_context_usable(
-    gemma: LoadedGemma, monkeypatch: pytest.MonkeyPatch
+    gemma: LoadedGemma, gemma_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prefix, canvas = dice(32, 20).tolist(), free_canvas(dice(33, CANVAS))
-    wanted = predict(gemma.model, prefix, canvas).logits
+    context = gemma.model.open(Known(tuple(prefix)))
+    before = gemma.model.step(context, [StepInput(canvas)])[0].logits
     last = gemma.model.network.encoder_layers[-1]
 
     def fail(*_arguments: object, **_named: object) -> None:
@@ -249,9 +250,14 @@ def test_an_encoding_that_fails_halfway_leaves_the_context_usable(
     with monkeypatch.context() as patched:
         patched.setattr(last, "forward", fail)
         with pytest.raises(RuntimeError, match="no memory"):
-            gemma.model.open(Known((*prefix, 200, 201)))
-    assert torch.allclose(predict(gemma.model, prefix, canvas).logits, wanted, atol=1e-4)
-    assert predict(gemma.model, [*prefix, 200, 201], canvas).logits.isnan().sum() == 0
+            gemma.model.commit(context, [200, 201])
+        with pytest.raises(RuntimeError, match="no memory"):
+            gemma.model.open(Known((150, 151, 152)))
+    assert torch.equal(gemma.model.step(context, [StepInput(canvas)])[0].logits, before)
+    gemma.model.commit(context, [200, 201])
+    fresh = load_diffusion_gemma(gemma_folder).model
+    wanted = predict(fresh, [*prefix, 200, 201], canvas).logits
+    assert torch.allclose(gemma.model.step(context, [StepInput(canvas)])[0].logits, wanted, atol=1e-4)
 
 
 def test_a_canvas_without_a_prefix_can_be_denoised(gemma: LoadedGemma) -> None:
