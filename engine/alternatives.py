@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine.diffusion.config import SamplingConfig
 from engine.diffusion.denoise import Denoised, allowed_ids, denoise
 from engine.diffusion.stopping import cut_at_lines, decode_prefix
 from engine.diffusion.verify import PassLayout, build_rows
+from engine.diffusion.verify_config import VerifyConfig
 from engine.models.base import Context, Denoiser
 from engine.prompts import Prompt
 
@@ -41,7 +41,7 @@ def alternatives(
     prompt: Prompt,
     first: Denoised,
     count: int,
-    config: SamplingConfig,
+    config: VerifyConfig,
     expired: Callable[[], bool],
 ) -> Generator[tuple[str, ...], None, tuple[str, ...]]:
     """Up to `count` texts besides `first`, the likeliest fork first. Yields those found so far after each pass.
@@ -126,7 +126,7 @@ class _Branches:
         prompt: Prompt,
         first: Denoised,
         trunk: tuple[int, ...],
-        config: SamplingConfig,
+        config: VerifyConfig,
     ) -> None:
         self._model = model
         self._context = context

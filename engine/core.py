@@ -12,9 +12,9 @@ from time import perf_counter
 
 from engine.alternatives import alternatives
 from engine.canvas import Canvas
-from engine.diffusion.config import SamplingConfig
 from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.stopping import decode_prefix
+from engine.diffusion.verify_config import VerifyConfig
 from engine.job import Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.models.base import Context, Denoiser, Tokenizer
@@ -34,13 +34,13 @@ class EngineCore:
         *,
         forward_ms: tuple[tuple[int, float], ...] = (),
         threads: int = 0,
-        config: SamplingConfig | None = None,
+        config: VerifyConfig | None = None,
         clock: Clock = perf_counter,
     ) -> None:
         self._model = model
         self._forward_ms = forward_ms
         self._threads = threads or os.cpu_count() or 1
-        self._config = config or SamplingConfig()
+        self._config = config or VerifyConfig()
         self._clock = clock
         self._watch: Watch | None = None
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from engine.diffusion.config import CAUSAL, SamplingConfig
 from engine.diffusion.denoise import Gap
+from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.protocol.messages import Route
 
 # Passes of this many rows are what drafts make of single ones.
@@ -21,7 +21,7 @@ class Decision:
     """The route, the configuration that carries it out, and the reason in words."""
 
     route: Route
-    config: SamplingConfig
+    config: VerifyConfig
     reason: str
 
 
@@ -45,7 +45,7 @@ def row_cost(forward_ms: Sequence[tuple[int, float]], unmeasured: float) -> floa
     return max(0.0, cost_ratio(forward_ms, DRAFT_ROWS) - 1) / (DRAFT_ROWS - 1)
 
 
-def decide(gap: Gap, base: SamplingConfig, forward_ms: Sequence[tuple[int, float]], *, can_draft: bool) -> Decision:
+def decide(gap: Gap, base: VerifyConfig, forward_ms: Sequence[tuple[int, float]], *, can_draft: bool) -> Decision:
     """Pick a route: a parallel canvas unless rows are so dear on this machine that drafts cannot earn them."""
     if base.width == 0:
         return Decision("causal", CAUSAL, "drafting is switched off")

@@ -10,7 +10,7 @@ from time import perf_counter
 import torch
 
 from engine.calibration import forward_costs
-from engine.canvas_startup import Wanted, load_canvas_core
+from engine.canvas_serving.startup import Wanted, load_canvas_core
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.job import Core

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.diffusion.confidence import WARM_KEPT, Experience, MaskConfidence, both, ngram_chance
-from engine.diffusion.config import SamplingConfig
 from engine.diffusion.drafts import Leftover, NgramLookup, WarmStart
+from engine.diffusion.verify_config import VerifyConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ Draft = tuple[Candidate, ...]
 class Competition:
     """The sources of one gap. `confidence` is None for a model that has no trained masks."""
 
-    config: SamplingConfig
+    config: VerifyConfig
     confidence: MaskConfidence | None
     warm: WarmStart
     lookup: NgramLookup
@@ -41,7 +41,7 @@ class Competition:
     @classmethod
     def over(
         cls,
-        config: SamplingConfig,
+        config: VerifyConfig,
         confidence: MaskConfidence | None,
         warm: Sequence[int],
         searched: Sequence[Sequence[int]],

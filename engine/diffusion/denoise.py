@@ -15,11 +15,11 @@ import torch
 from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import MaskConfidence
-from engine.diffusion.config import SamplingConfig
 from engine.diffusion.drafts import Leftover
 from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify import PassLayout, build_rows, judge
+from engine.diffusion.verify_config import VerifyConfig
 from engine.models.base import Context, Denoiser
 from engine.protocol.messages import Stop
 
@@ -88,7 +88,7 @@ def denoise(
     context: Context,
     gap: Gap,
     limits: Limits,
-    config: SamplingConfig,
+    config: VerifyConfig,
     expired: Callable[[], bool],
     watch: Watch | None = None,
 ) -> Generator[Canvas, None, Denoised]:
@@ -164,7 +164,7 @@ def ids_of(draft: Draft) -> tuple[int, ...]:
     return tuple(candidate.token for candidate in draft)
 
 
-def _blocks(draft: Draft, config: SamplingConfig, confidence: MaskConfidence | None) -> tuple[MaskBlock, ...]:
+def _blocks(draft: Draft, config: VerifyConfig, confidence: MaskConfidence | None) -> tuple[MaskBlock, ...]:
     if not config.masks or confidence is None:
         return ()
     chances = [candidate.chance for candidate in draft]

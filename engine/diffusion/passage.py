@@ -27,7 +27,7 @@ from engine.protocol.errors import EngineError
 from engine.protocol.messages import Stop
 
 _REVIEWS = 8
-"""Most times a full canvas is denoised anew for its constraint, which should give up earlier by itself."""
+"""Most times a full canvas is denoised anew for its constraint. One that gives up earlier says better why."""
 
 
 @dataclass(slots=True)
@@ -190,11 +190,15 @@ def _denoise(
         if not live and len(options) > 1:
             options = _better_half(work, options)
         elif leader.run.finished and len(options) == 1:
-            places = None
-            if work.constraint is not None and reviews < _REVIEWS:
-                places = work.constraint.review(leader.run.canvas)
+            places = work.constraint.review(leader.run.canvas) if work.constraint is not None else None
             if places is None or not bool(places.any()):
                 return leader
+            if reviews == _REVIEWS:
+                raise EngineError(
+                    "unsatisfied",
+                    f"the text does not keep to what was asked of it after {reviews} tries",
+                    "ask for less, or leave more of the text to be made",
+                )
             reviews += 1
             leader.run.denoise_anew(places)
         if live and work.expired():

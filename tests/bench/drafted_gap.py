@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from engine.diffusion.config import CAUSAL, SamplingConfig
 from engine.diffusion.denoise import Denoised, denoise, greedy
+from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt
 from engine.protocol.messages import Fill
@@ -47,7 +47,7 @@ class Measured:
         return self.causal.result.tokens
 
 
-def run(model: Denoiser, context: Context, prompt: Prompt, config: SamplingConfig) -> Run:
+def run(model: Denoiser, context: Context, prompt: Prompt, config: VerifyConfig) -> Run:
     """Fill the gap on top of a context that holds the prompt, which it holds again afterwards."""
     began = perf_counter()
     passes = denoise(model, context, prompt.gap, prompt.limits, config, lambda: False)
@@ -63,7 +63,7 @@ def run(model: Denoiser, context: Context, prompt: Prompt, config: SamplingConfi
     return Run(ids, result, seconds)
 
 
-def measure(model: Denoiser, row: dict[str, Any], config: SamplingConfig, most_tokens: int) -> Measured:
+def measure(model: Denoiser, row: dict[str, Any], config: VerifyConfig, most_tokens: int) -> Measured:
     """One row, all ways, interleaved so that a machine that slows down slows all of them."""
     encode = model.tokenizer.encode
     gap_tokens = len(encode(row["canonical_solution"]))
@@ -144,5 +144,5 @@ def load(model: str, adapter: Path | None) -> tuple[Denoiser, Decision]:
     costs = measure_costs(loaded, perf_counter)
     request = Fill("route", "python", "", "", max_tokens=1)
     gap = fill_prompt(request, loaded.tokenizer, loaded.facts.special).gap
-    decision = decide(gap, SamplingConfig(), costs, can_draft=loaded.facts.can_draft)
+    decision = decide(gap, VerifyConfig(), costs, can_draft=loaded.facts.can_draft)
     return loaded, decision

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.diffusion.config import SamplingConfig
 from engine.diffusion.denoise import Gap, denoise, greedy
 from engine.diffusion.stopping import Limits
+from engine.diffusion.verify_config import VerifyConfig
 from engine.models.base import Context, Denoiser
 from engine.models.hybrid import HybridDenoiser
 
@@ -27,10 +27,10 @@ TOKENS = 12
 NOISE = 0.02
 OFF = {"warm_start": False, "ngram": False, "masks": False}
 SOURCES = {
-    "warm_start": SamplingConfig(**{**OFF, "warm_start": True}),
-    "ngram": SamplingConfig(**{**OFF, "ngram": True}, ngram_min=1),
-    "masks": SamplingConfig(**{**OFF, "masks": True}, row_cost=0.01),
-    "all": SamplingConfig(row_cost=0.01),
+    "warm_start": VerifyConfig(**{**OFF, "warm_start": True}),
+    "ngram": VerifyConfig(**{**OFF, "ngram": True}, ngram_min=1),
+    "masks": VerifyConfig(**{**OFF, "masks": True}, row_cost=0.01),
+    "all": VerifyConfig(row_cost=0.01),
 }
 
 
@@ -81,7 +81,7 @@ def _open(model: Denoiser, prompt: Prompt, *, adapted: bool) -> tuple[Context, G
     return context, Gap(special.fim_middle, adapted, tuple(warm), (tuple(suffix), tuple(prefix)))
 
 
-def _denoised(model: Denoiser, prompt: Prompt, config: SamplingConfig, *, adapted: bool) -> tuple[int, ...]:
+def _denoised(model: Denoiser, prompt: Prompt, config: VerifyConfig, *, adapted: bool) -> tuple[int, ...]:
     context, gap = _open(model, prompt, adapted=adapted)
     settled: tuple[int, ...] = ()
     for canvas in denoise(model, context, gap, Limits(TOKENS + 1), config, lambda: False):

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine.canvas_core import CanvasCore
-from engine.canvas_prompts import styled
+from engine.canvas_serving.core import CanvasCore
+from engine.canvas_serving.prompt_style import PromptStyle
+from engine.canvas_serving.prompts import styled
 from engine.config import EngineConfig
 from engine.diffusion.sampling import SamplingConfig
 from engine.job import Run
 from engine.models.canvas_model import CanvasFacts, Known, Prediction, StepInput
-from engine.prompt_style import PromptStyle
 from engine.protocol.messages import Done, Fill
 from engine.startup import load_core
 from engine.tokenizer import ByteTokenizer

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.canvas_checks import require_room, require_round_trip
-from engine.canvas_prompts import ISLAND_TOKENS, CanvasPrompt, fill_canvas, rewrite_canvas
+from engine.canvas_serving.checks import require_room, require_round_trip
+from engine.canvas_serving.prompt_style import Chat, PromptStyle, Turn, llama3_chat, qwen_chat, seed_chat
+from engine.canvas_serving.prompts import ISLAND_TOKENS, CanvasPrompt, fill_canvas, rewrite_canvas
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
-from engine.prompt_style import Chat, PromptStyle, Turn, llama3_chat, qwen_chat, seed_chat
 from engine.prompts import PREFIX_TOKENS, SUFFIX_TOKENS
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite

@@ -115,3 +115,17 @@ def test_a_json_value_of_the_wrong_kind_is_mended() -> None:
     assert text is not None
     assert all(isinstance(item, int) for item in json.loads(f"[{text}]"))
     assert text.startswith("1,")
+
+
+class NeverContent:
+    """Finds fault with whatever it is shown, and never gives up."""
+
+    def constrain(self, canvas: Canvas, logits: torch.Tensor) -> torch.Tensor:
+        return logits
+
+    def review(self, canvas: Canvas) -> torch.Tensor:
+        return ~canvas.locked
+
+
+def test_a_text_that_never_passes_its_review_is_not_handed_out() -> None:
+    assert text_of(ScriptedCanvasModel(saying("abcdefgh")), SamplingConfig(), NeverContent()) is None

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
-from engine.diffusion.config import CAUSAL, SamplingConfig
 from engine.diffusion.denoise import Denoised, Gap, denoise, greedy
 from engine.diffusion.plan import MaskBlock
 from engine.diffusion.stopping import Limits
 from engine.diffusion.verify import PassLayout, build_rows, judge
+from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.models.base import CanvasRows, Context, Denoiser
 from engine.models.tiny import tiny_denoiser
 
@@ -34,7 +34,7 @@ def open_gap(model: Denoiser, text: str) -> tuple[Context, int]:
 
 
 def run(
-    model: Denoiser, text: str, config: SamplingConfig, *, adapted: bool, warm: str = "", tokens: int = 24
+    model: Denoiser, text: str, config: VerifyConfig, *, adapted: bool, warm: str = "", tokens: int = 24
 ) -> Denoised:
     context, pending = open_gap(model, text)
     ids = tuple(model.tokenizer.encode(text))
@@ -66,7 +66,7 @@ def test_text_equals_greedy_with_every_mix_of_draft_sources(
     warm_start: bool, ngram: bool, masks: bool, row_cost: float
 ) -> None:
     model = tiny_denoiser(seed=3)
-    config = SamplingConfig(warm_start=warm_start, ngram=ngram, masks=masks, ngram_min=1, row_cost=row_cost)
+    config = VerifyConfig(warm_start=warm_start, ngram=ngram, masks=masks, ngram_min=1, row_cost=row_cost)
     for text, adapted in itertools.product(PROMPTS, (False, True)):
         expected = reference(model, text, adapted=adapted)
         warm = expected.decode("utf-8", "ignore")[:4] + "zz" + text
@@ -82,7 +82,7 @@ def test_a_right_draft_settles_many_tokens_in_few_passes() -> None:
     model.release(context)
     context, pending = open_gap(model, "abc")
     gap = Gap(pending, adapted=True, warm=tuple(ids))
-    passes = list(denoise(model, context, gap, Limits(24), SamplingConfig(masks=False), lambda: False))
+    passes = list(denoise(model, context, gap, Limits(24), VerifyConfig(masks=False), lambda: False))
     assert len(passes) < len(ids) // 3
 
 
@@ -91,7 +91,7 @@ def test_settled_tokens_never_change_between_canvases() -> None:
     context, pending = open_gap(model, "x = ")
     gap = Gap(pending, adapted=True, warm=tuple(model.tokenizer.encode("y = 1")))
     seen: tuple[int, ...] = ()
-    for canvas in denoise(model, context, gap, Limits(32), SamplingConfig(row_cost=0.0), lambda: False):
+    for canvas in denoise(model, context, gap, Limits(32), VerifyConfig(row_cost=0.0), lambda: False):
         assert canvas.settled_ids[: len(seen)] == seen
         assert len(canvas.settled_ids) > len(seen)
         seen = canvas.settled_ids

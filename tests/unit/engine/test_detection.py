@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from engine import canvas_startup
-from engine.canvas_startup import Wanted, load_canvas_core
+from engine.canvas_serving import startup as canvas_startup
+from engine.canvas_serving.startup import Wanted, load_canvas_core
 from engine.config import EngineConfig
 from engine.models.detection import FAMILIES, family_of
 from engine.models.special_tokens import special_tokens

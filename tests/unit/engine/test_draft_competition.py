@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import NGRAM_KEPT, Experience, MaskConfidence, both, ngram_chance
-from engine.diffusion.config import SamplingConfig
 from engine.diffusion.drafts import Leftover
 from engine.diffusion.plan import MaskBlock, plan_masks
+from engine.diffusion.verify_config import VerifyConfig
 
 CONFIDENCE = MaskConfidence(scale=(1.0, 1.0), shift=(0.0, 0.0), gains=(0.5, 0.2))
 END = 99
 
 
 def competition(*, warm: tuple[int, ...] = (), searched: tuple[int, ...] = (), **changes: float) -> Competition:
-    config = SamplingConfig.from_mapping({"row_cost": 0.1, **changes})
+    config = VerifyConfig.from_mapping({"row_cost": 0.1, **changes})
     return Competition.over(config, CONFIDENCE, warm, (searched,), frozenset({END}))
 
 
@@ -68,7 +68,7 @@ def test_the_present_text_is_left_once_the_draft_departs_from_it() -> None:
 def test_a_draft_ends_where_it_no_longer_pays_and_behind_an_end() -> None:
     cheap = competition(warm=tuple(range(1, 60)), row_cost=0.01).draft((), Leftover(), 60)
     dear = competition(warm=tuple(range(1, 60)), row_cost=0.5).draft((), Leftover(), 60)
-    assert len(dear) < len(cheap) <= SamplingConfig().width
+    assert len(dear) < len(cheap) <= VerifyConfig().width
     assert math.prod(candidate.chance for candidate in dear) > 0.5
     assert tokens(competition(warm=(1, END, 3)).draft((), Leftover(), 9)) == [1, END]
 
@@ -80,10 +80,10 @@ def test_there_is_never_more_draft_than_room() -> None:
 
 
 def test_sources_that_are_off_or_not_trained_say_nothing() -> None:
-    config = SamplingConfig(warm_start=False, ngram=False, masks=False)
+    config = VerifyConfig(warm_start=False, ngram=False, masks=False)
     silent = Competition.over(config, CONFIDENCE, (1, 2), ((1, 2, 3, 1, 2),), frozenset())
     assert silent.draft((), Leftover((7,), (0.9,)), 8) == ()
-    untrained = Competition.over(SamplingConfig(ngram=False), None, (), (), frozenset())
+    untrained = Competition.over(VerifyConfig(ngram=False), None, (), (), frozenset())
     assert untrained.draft((), Leftover((7,), (0.9,)), 8) == ()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from engine.canvas_serving.gap_shape import gap_shape
 from engine.diffusion.length import GapShape
-from engine.gap_shape import gap_shape
 from engine.tokenizer import ByteTokenizer
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.diffusion.config import CAUSAL, SamplingConfig
 from engine.diffusion.denoise import Gap
+from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.router import cost_ratio, decide
 
 CHEAP_WIDTH = ((1, 60.0), (8, 70.0), (16, 120.0), (32, 170.0))
@@ -28,14 +28,14 @@ EDIT = Gap(pending=1, adapted=False, warm=(1, 2, 3))
 def test_route(
     gap: Gap, costs: tuple[tuple[int, float], ...], can_draft: bool, route: str, masks: bool, warm_start: bool
 ) -> None:
-    decision = decide(gap, SamplingConfig(), costs, can_draft=can_draft)
+    decision = decide(gap, VerifyConfig(), costs, can_draft=can_draft)
     assert (decision.route, decision.config.masks, decision.config.warm_start) == (route, masks, warm_start)
     assert decision.reason
 
 
 def test_the_configuration_carries_what_a_row_costs_here() -> None:
-    assert decide(FILL, SamplingConfig(), CHEAP_WIDTH, can_draft=True).config.row_cost == pytest.approx(10 / 60 / 7)
-    assert decide(FILL, SamplingConfig(), (), can_draft=True).config.row_cost == SamplingConfig().row_cost
+    assert decide(FILL, VerifyConfig(), CHEAP_WIDTH, can_draft=True).config.row_cost == pytest.approx(10 / 60 / 7)
+    assert decide(FILL, VerifyConfig(), (), can_draft=True).config.row_cost == VerifyConfig().row_cost
 
 
 def test_drafting_switched_off_is_causal() -> None:
@@ -51,7 +51,7 @@ def test_cost_is_interpolated_between_measured_points_and_flat_beyond() -> None:
 
 def test_unknown_sampling_key_is_an_error() -> None:
     with pytest.raises(ValueError, match="widht"):
-        SamplingConfig.from_mapping({"widht": 4})
+        VerifyConfig.from_mapping({"widht": 4})
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_unknown_sampling_key_is_an_error() -> None:
 )
 def test_sampling_values_out_of_range_are_errors(values: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must"):
-        SamplingConfig.from_mapping(values)
+        VerifyConfig.from_mapping(values)

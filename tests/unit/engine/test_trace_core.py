@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.canvas_core import CanvasCore
+from engine.canvas_serving.core import CanvasCore
 from engine.protocol.messages import Fill
 from engine.trace.watching import Watcher
 from engine.watchable import WatchableCore

@@ -1,4 +1,4 @@
-"""All numbers of the denoising loop, in one frozen record."""
+"""All numbers of drafting and verifying, in one frozen record; those of whole canvases are in `sampling`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class SamplingConfig:
+class VerifyConfig:
     """How a canvas is drafted and checked.
 
     width: most draft tokens checked in one pass; 0 turns drafting off (plain causal decoding).
@@ -40,7 +40,7 @@ class SamplingConfig:
             raise ValueError(f"row_cost must not be negative, got {self.row_cost}")
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> SamplingConfig:
+    def from_mapping(cls, values: Mapping[str, Any]) -> VerifyConfig:
         """Read a configuration. Raises ValueError for an unknown key: a typo must not silently be a default."""
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
@@ -48,4 +48,4 @@ class SamplingConfig:
         return cls(**values)
 
 
-CAUSAL = SamplingConfig(width=0, warm_start=False, ngram=False, masks=False)
+CAUSAL = VerifyConfig(width=0, warm_start=False, ngram=False, masks=False)

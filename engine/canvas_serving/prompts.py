@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.canvas_checks import require_room, require_round_trip
+from engine.canvas_serving.checks import require_room, require_round_trip
+from engine.canvas_serving.gap_shape import gap_shape
+from engine.canvas_serving.prompt_style import Chat, PromptStyle
 from engine.diffusion.length import GapShape, candidate_lengths
 from engine.diffusion.stopping import Limits
-from engine.gap_shape import gap_shape
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
-from engine.prompt_style import Chat, PromptStyle
 from engine.prompts import (
     AHEAD,
     ALONE,

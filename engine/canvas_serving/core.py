@@ -15,7 +15,8 @@ from time import perf_counter
 
 import torch
 
-from engine.canvas_prompts import CanvasPrompt, LayOut, styled
+from engine.canvas_serving.prompt_style import PromptStyle
+from engine.canvas_serving.prompts import CanvasPrompt, LayOut, styled
 from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
@@ -23,7 +24,6 @@ from engine.job import Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasContext, CanvasFacts, CanvasModel, Known, Prediction, StepInput
-from engine.prompt_style import PromptStyle
 from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, Stop
 from engine.quality import faults
 from engine.request_checks import check_request

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.canvas_core import CanvasCore
-from engine.canvas_prompts import CanvasPrompt, LayOut, sized, styled
+from engine.canvas_serving.core import CanvasCore
+from engine.canvas_serving.gap_shape import gap_shape
+from engine.canvas_serving.prompt_style import Chat, Encode, PromptStyle, llama3_chat, qwen_chat, seed_chat
+from engine.canvas_serving.prompts import CanvasPrompt, LayOut, sized, styled
 from engine.diffusion.sampling import SamplingConfig
-from engine.gap_shape import gap_shape
 from engine.models.canvas_model import CanvasModel
 from engine.models.detection import read_config_json
 from engine.models.memory import fitting_precision, free_bytes, values_in
 from engine.models.special_tokens import special_tokens
-from engine.prompt_style import Chat, Encode, PromptStyle, llama3_chat, qwen_chat, seed_chat
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite
 

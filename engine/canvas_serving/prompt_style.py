@@ -1,6 +1,6 @@
 """How a family's texts are framed: which ids open and close a text and the turns of a conversation.
 
-Data only. A family's loader says which style its checkpoints were trained with; `canvas_prompts` lays requests out
+Data only. A family's loader says which style its checkpoints were trained with; `prompts` lays requests out
 in it.
 """
 
