@@ -45,7 +45,7 @@ def _computing_options(command: _Command) -> _Command:
         click.option(
             "--precision",
             type=click.Choice(["int8", "fp32", "bf16"]),
-            help="Frozen weights; int8 is for the CPU.  [default: int8 on cpu, bf16 on cuda]",
+            help="Frozen weights; int8 is for the CPU.  [default: bf16 on cuda, on cpu whichever is faster there]",
         ),
         _model_file_option,
         click.option("--shards", type=_FOLDER, required=True, help="Folder with train-*.safetensors and held_out."),

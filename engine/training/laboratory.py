@@ -23,6 +23,7 @@ from engine.training.canvas_rows import BlockChoice
 from engine.training.checkpoint import Checkpoint, present_path, read_latest
 from engine.training.differentiable import FrozenModel, load_frozen
 from engine.training.frequency import frequent_ids, require_known
+from engine.training.frozen_precision import fastest_on_cpu
 from engine.training.low_rank import LowRankTerms, fresh_parameters
 from engine.training.objective import ReducedHead
 from engine.training.run import TrainingRun
@@ -39,8 +40,8 @@ _EVALUATION_SEED = 7
 class Laboratory:
     """model_file: the base model's GGUF. shards: a folder with `train-*.safetensors` and `held_out.safetensors`.
 
-    precision of the frozen weights: "int8" (CPU only), "fp32", "bf16"; "" for the device's usual one. Raises
-    ValueError for a device torch does not have, or a precision the device cannot do.
+    precision of the frozen weights: "int8" (CPU only), "fp32", "bf16"; "" for bf16 on a GPU, and for the fastest on a
+    CPU, which is measured. Raises ValueError for a device torch does not have, or a precision the device cannot do.
     """
 
     model_file: Path
@@ -57,9 +58,9 @@ class Laboratory:
     def _on_gpu(self) -> bool:
         return torch.device(self.device).type != "cpu"
 
-    @property
+    @cached_property
     def chosen_precision(self) -> str:
-        return self.precision or ("bf16" if self._on_gpu else "int8")
+        return self.precision or ("bf16" if self._on_gpu else fastest_on_cpu())
 
     @cached_property
     def base_sha256(self) -> str:

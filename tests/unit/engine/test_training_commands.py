@@ -10,7 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from engine.training import frozen_precision
 from engine.training.commands import main
+from engine.training.frozen_precision import CANDIDATES
 from engine.training.laboratory import Laboratory
 from engine.training.run_folder import claimed
 from engine.training.shards import TokenHole, write_shard
@@ -142,6 +144,10 @@ def test_nothing_is_plotted_or_exported_of_no_run(tiny: Path, shards: Path, tmp_
     assert (exported.exit_code, "holds no checkpoint" in exported.output) == (1, True)
 
 
-def test_a_cpu_takes_int8_where_nothing_is_said(tmp_path: Path, tiny: Path) -> None:
-    assert Laboratory(tiny, tmp_path).chosen_precision == "int8"
+@pytest.mark.parametrize(("times", "fastest"), [((1.0, 2.0), "int8"), ((24.0, 1.0), "fp32")])
+def test_a_cpu_takes_what_is_fastest_there_where_nothing_is_said(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, times: tuple[float, float], fastest: str
+) -> None:
+    monkeypatch.setattr(frozen_precision, "seconds_of", dict(zip(CANDIDATES, times, strict=True)).__getitem__)
+    assert Laboratory(tiny, tmp_path).chosen_precision == fastest
     assert Laboratory(tiny, tmp_path, "fp32").chosen_precision == "fp32"

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from engine.training.frozen_linear import DenseFrozenLinear, Int8FrozenLinear, frozen_linear, quantise_rows
+from engine.training.frozen_precision import CANDIDATES, seconds_of
 
 # A row's values are rounded to 127 steps of its largest, which is about three deviations: an error of
 # 3 / 127 / sqrt(12) = 0.7 % of a deviation. Both factors have one, the errors are independent: 1 % of the product.
@@ -86,3 +87,8 @@ def test_what_cannot_be_is_refused() -> None:
         frozen_linear(torch.zeros(2, 2), "fp8")
     with pytest.raises(ValueError, match="int8 is for the CPU"):
         frozen_linear(torch.zeros(2, 2, device="meta"), "int8")
+
+
+@pytest.mark.parametrize("precision", CANDIDATES)
+def test_every_candidate_s_time_can_be_taken(precision: str) -> None:
+    assert 0 < seconds_of(precision) < 60
