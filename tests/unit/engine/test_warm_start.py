@@ -8,6 +8,7 @@ import torch
 from engine.canvas import Canvas
 from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known
+from engine.protocol.errors import EngineError
 from tests.fakes.scripted_canvas import (
     MASK,
     ScriptedCanvasModel,
@@ -153,13 +154,14 @@ def test_a_constraint_has_places_denoised_anew_and_only_those(facts: CanvasFacts
     assert [bytes(seen[:4]) for seen in constraint.seen] == [b"abcd", b"aZcd"]
 
 
-def test_a_constraint_that_is_never_satisfied_ends() -> None:
+def test_a_constraint_that_is_never_satisfied_ends_the_job() -> None:
     constraint = Wants(0, MASK, reviews=1000)
     model = ScriptedCanvasModel(saying("abcd", 20.0))
     constraint.constrain = lambda canvas, logits: logits  # type: ignore[method-assign]
-    _, result = denoised(model, gap(4), constraint=constraint)
-    assert text_of(result.parts[0]) == "abcd"
-    assert len(constraint.seen) == 8
+    with pytest.raises(EngineError, match="after 8 tries") as failure:
+        denoised(model, gap(4), constraint=constraint)
+    assert failure.value.kind == "unsatisfied"
+    assert len(constraint.seen) == 9
 
 
 @pytest.mark.parametrize("strategy", ["cap", "rescale", "confidence", "edit"])
