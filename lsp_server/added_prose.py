@@ -1,7 +1,7 @@
 """What a rewrite adds in documentation, on top of the text as it was.
 
-An instruction to document code is no leave to change it, whatever the engine makes of it. Pure. Which lines may be added
-where is for `documentation_places` to say.
+An instruction to document code is no leave to change it, whatever the engine makes of it. Pure. Where lines may be
+added is for `documentation_places` to say.
 """
 
 from __future__ import annotations

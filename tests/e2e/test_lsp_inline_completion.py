@@ -30,7 +30,7 @@ async def test_answers_with_the_engines_text() -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("", (0, 0)), ("x = 1", (0, 5)), ("x = 1\n", (1, 0)), ("if x:\n    y = 1\n\n", (3, 0))],
+    [("\nx = 1", (0, 0)), ("x = 1", (0, 5)), ("x = 1\n", (1, 0)), ("if x:\n    y = 1\n\n", (3, 0))],
 )
 async def test_the_borders_of_a_document_get_one_answer(text: str, place: tuple[int, int]) -> None:
     async with lsp.session({"text": "z = 2"}) as client:

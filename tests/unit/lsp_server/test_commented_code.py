@@ -113,7 +113,7 @@ def test_what_closes_other_comments_is_text_in_a_line_comment() -> None:
 
 def test_a_word_that_ends_like_a_comment_sign_opens_none() -> None:
     assert comments_near("set theorem lacuna: x\n", 0, 0, "bat") == []
-    assert comments_near("set x=\"REM lacuna: x\"\n", 0, 0, "bat") == []
+    assert comments_near('set x="REM lacuna: x"\n', 0, 0, "bat") == []
 
 
 def test_a_comment_without_code_is_no_instruction_far_away() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from lsp_server import python_definitions
+from lsp_server import lexing
 from lsp_server.holes import Hole
+from lsp_server.languages import Language
 from lsp_server.stubs import find_stubs, is_unfinished
 
 QUOTED = 's = """\ndef f(a):\n    pass\n"""\n'
@@ -39,7 +42,7 @@ def marked(text: str) -> str:
         "class A:\n\tdef f(self):\n\t\t‹pass›\n\n\tdef g(self): ‹...›\n",
         'def f():\n    """Say so."""‹\n    ›\n',
         'def f():\n    """Say so."""‹\n    ›',
-        'def f():\n    r\'\'\'Say so.\n\n    At length.\n    \'\'\'  # noqa‹\n    ›\n\n\nx = 1\n',
+        "def f():\n    r'''Say so.\n\n    At length.\n    '''  # noqa‹\n    ›\n\n\nx = 1\n",
         'class A:\n\tdef f(self):\n\t\t"""Say so."""\n\t\t# now: add‹\n\t\t›\n\n\tx = 1\n',
         'def f():\r\n    """Say so."""‹\n    ›\r\n',
     ],
@@ -88,13 +91,13 @@ def test_stubs_outside_the_selection_stay() -> None:
 
 def test_only_a_bounded_stretch_around_the_selection_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    scan = python_definitions.lexing.scan
+    scan = lexing.scan
 
-    def counted(text: str, *rest: object) -> object:
+    def counted(text: str, language: Language) -> Iterator[lexing.Event]:
         read.append(len(text))
-        return scan(text, *rest)  # type: ignore[arg-type]
+        return scan(text, language)
 
-    monkeypatch.setattr(python_definitions.lexing, "scan", counted)
+    monkeypatch.setattr(lexing, "scan", counted)
     stub = "def f():\n    pass\n\n\n"
     text = "x = [1, 2]\n" * 20_000 + stub * 150 + "y = 1\n" * 20_000
     start = text.index("def")
