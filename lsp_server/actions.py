@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import category
 
 from lsp_server.own_actions import OwnAction
 
@@ -23,6 +24,8 @@ DOCSTRING, COMPLETE_BODY = "docstring", "complete_body"
 _LONGEST_TITLE = 60
 _COMMENT_MARKS = " #/*-;%<>!"
 _LONGEST_PROBLEM = 500
+# Unicode's control characters and surrogates.
+_UNSHOWN = {"Cc", "Cs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +88,20 @@ _NO_CODE = frozenset(
 )
 # Languages whose types are written by hand and may be left out.
 _TYPED_AT_WILL = frozenset({"python", "php", "typescript", "typescriptreact"})
-_UNFINISHED = re.compile(
-    r"^[ \t]*(?:pass|\.\.\.)[ \t]*(?:#.*)?$|\bTODO\b|NotImplemented|\b(?:todo|unimplemented)!\(|\{\s*\}|[:{]\s*\Z",
-    re.MULTILINE,
-)
+_LONE_WORD = re.compile(r"\s*\w+\s*")
 
 
-def prepared_for(language: str, selected: str) -> list[Action]:
-    """The prepared actions that make sense for a selection in this language: none for blanks or prose."""
+def prepared_for(language: str, selected: str, *, is_unfinished: bool) -> list[Action]:
+    """The prepared actions that make sense for a selection in this language: none for blanks or prose.
+
+    `is_unfinished` says that a body is to be written there (see `stubs`). There is nothing to a lone name but that.
+    """
     if not selected.strip() or language in _NO_CODE:
         return []
     unfit = {"type_hints"} if language not in _TYPED_AT_WILL else set()
-    if not _UNFINISHED.search(selected):
+    if _LONE_WORD.fullmatch(selected):
+        unfit |= {action.name for action in PREPARED} - {COMPLETE_BODY}
+    if not is_unfinished:
         unfit.add(COMPLETE_BODY)
     return [action for action in PREPARED if action.name not in unfit]
 
@@ -104,7 +109,7 @@ def prepared_for(language: str, selected: str) -> list[Action]:
 def own_for(language: str, own: Sequence[OwnAction]) -> list[Action]:
     """The actions of a person's settings for this language."""
     return [
-        Action(OWN, action.title, action.instruction)
+        Action(OWN, _one_line(action.title), action.instruction)
         for action in own
         if not action.languages or language in action.languages
     ]
@@ -139,7 +144,8 @@ def is_wanted(kind: str, only: Sequence[str] | None) -> bool:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """`text` as a title can show it: without line ends, control characters and halves of surrogate pairs."""
+    return " ".join("".join(" " if category(char) in _UNSHOWN else char for char in text).split())
 
 
 def _shortened(text: str, most: int) -> str:

@@ -27,6 +27,11 @@ class Window:
     prefix: str
     suffix: str
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing is known, not even the language: an engine would make something up."""
+        return not (self.prefix.strip() or self.suffix.strip())
+
 
 def window(document_text: str, start: int, end: int, *, prefix_chars: int, suffix_chars: int) -> Window:
     """At most `prefix_chars` code points before `start` and `suffix_chars` behind `end`, cut between lines.

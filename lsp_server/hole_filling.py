@@ -32,8 +32,11 @@ class _SoFar:
     parsing: tuple[TextReplacement, ...] = ()
 
     def with_text(self, hole: Hole, text: str, *, is_sound: bool) -> _SoFar:
-        sound = TextReplacement(*hole, text if is_sound else _ANY_NAME)
-        return _SoFar((*self.filled, TextReplacement(*hole, text)), (*self.parsing, sound))
+        sound = text if is_sound else hole.lead + _ANY_NAME
+        return _SoFar(
+            (*self.filled, TextReplacement(hole.start, hole.end, text)),
+            (*self.parsing, TextReplacement(hole.start, hole.end, sound)),
+        )
 
 
 async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
@@ -71,7 +74,7 @@ async def _with_next(errand: Errand, holes: Sequence[Hole], so_far: _SoFar, numb
     if text is None:
         return so_far
     text, is_sound = await repaired(errand, _splice(errand, holes, so_far.parsing, number), text)
-    own = errand.snapshot.document.to_document_newlines(text)
+    own = errand.snapshot.document.to_document_newlines(hole.lead + text)
     return so_far.with_text(hole, own, is_sound=is_sound)
 
 
@@ -83,13 +86,13 @@ def _gap(errand: Errand, hole: Hole, filled: Sequence[TextReplacement]) -> Gap:
     text = text[:start] + head + text[start + hole.start :]
     first = start + len(head)
     virtual = Document.open(document.uri, document.version, document.language, text)
-    return Gap(virtual, first, first + hole.end - hole.start)
+    return Gap(virtual, first, first + hole.end - hole.start, hole.lead)
 
 
 def _splice(errand: Errand, holes: Sequence[Hole], parsing: Sequence[TextReplacement], number: int) -> Splice:
     """The hole among texts that parse: the holes behind it have some name."""
     gap = _gap(errand, holes[number], parsing)
     end = holes[number].end
-    later = [TextReplacement(hole.start - end, hole.end - end, _ANY_NAME) for hole in holes[number + 1 :]]
+    later = [TextReplacement(hole.start - end, hole.end - end, hole.lead + _ANY_NAME) for hole in holes[number + 1 :]]
     after = apply_edits(gap.document.text[gap.end :], later)
     return Splice(gap.before, "", for_model(after), gap.document.language, is_hole=True)

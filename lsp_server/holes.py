@@ -15,25 +15,16 @@ _ELLIPSIS = "..."
 # A body on the line of what it belongs to: `def f(): ...`.
 _HEAD = r"(?:(?:async )?(?:def|class|for|with|while|if|elif|else|try|except|finally|match|case)\b[^\n\r]*:)"
 
-_LINE_START = r"(?:^|(?<=\r))"
-_STUB = re.compile(
-    rf"{_LINE_START}[ \t]*(?P<head>(?:async )?def\b[^\n\r]*:[ \t]*)?"
-    r"(?P<hole>pass|\.\.\.|raise NotImplementedError(?:\([^\n\r]*\))?)[ \t]*(?=[\n\r]|\Z)",
-    re.MULTILINE,
-)
-_DOCSTRING = r"(?:[rR]?(?:\"{3}(?:(?!\"{3})[\s\S])*\"{3}|'{3}(?:(?!'{3})[\s\S])*'{3}|\"[^\"\n\r]*\"|'[^'\n\r]*'))"
-# A function's last line of the head, perhaps a comment, and perhaps a docstring.
-_HEAD_IN_FRONT = re.compile(
-    rf"{_LINE_START}[ \t]*(?:(?:async )?def\b[^\n\r]*|\)[^\n\r]*):[ \t]*(?:\#[^\n\r]*)?\s*(?:{_DOCSTRING}\s*)?\Z",
-    re.MULTILINE,
-)
-
 
 class Hole(NamedTuple):
-    """`[start, end)` is to be replaced by what belongs there."""
+    """`[start, end)` is to be replaced by `lead` and what belongs there.
+
+    `lead` is known: the line end and the indentation of a line that is not there yet.
+    """
 
     start: int
     end: int
+    lead: str = ""
 
 
 def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | None = None) -> list[Hole]:
@@ -51,25 +42,6 @@ def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | Non
         if is_apart and start <= hole.start and hole.end <= stop:
             holes.append(hole)
     return holes
-
-
-def find_stubs(text: str, start: int, end: int) -> list[Hole]:
-    """The function bodies within `[start, end)` that are a stub and nothing else.
-
-    Stubs are `pass`, `...` and `raise NotImplementedError`. Told by indentation, for languages whose bodies are. One
-    behind other statements is none.
-    """
-    holes = []
-    for match in _STUB.finditer(text):
-        hole = Hole(*match.span("hole"))
-        if start <= hole.start and hole.end <= end and (match["head"] or _is_whole_body(text, match)):
-            holes.append(hole)
-    return holes
-
-
-def _is_whole_body(text: str, stub: re.Match[str]) -> bool:
-    """Whether only a docstring, if anything, stands between the stub and the head of its function."""
-    return _HEAD_IN_FRONT.search(text, 0, stub.start()) is not None
 
 
 def _pattern(marker: str) -> re.Pattern[str]:

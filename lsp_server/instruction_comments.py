@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from lsp_server import lexing
 from lsp_server.languages import Language, language_of
 
 _WORD = re.compile(r"\blacuna\s*:", re.IGNORECASE)
-_INSTRUCTION = re.compile(r"(?:=begin\b)?\W*(lacuna\s*:\s*)", re.IGNORECASE)
-_CLOSER = re.compile(r"\s*(?:\*+/|-->|--\]\]|\]\]|\*\)|-\}|=#|#>|=end)\s*$")
+_INSTRUCTION = re.compile(r"(?:(?:=begin|@?rem)\b)?\W*(lacuna\s*:\s*)", re.IGNORECASE)
+_CLOSER = re.compile(r"\s*(?:-?#\}|\*+/|-->|--\]\]|\]\]|\*\)|-\}|=#|#>|=end)\s*$")
 _STARS = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
+# Signs that may be written in front of what closes a comment: `**/`, `-#}`.
+_BEFORE_CLOSER = MappingProxyType({"*/": "*", "#}": "-"})
 # Comments of languages whose syntax nobody told us, and of prose.
 _ANY_COMMENT = re.compile(
-    r"(?:#|//|--|;+|%|\"|')[^\n\r]*|/\*.*?\*/|<!--.*?-->|\(\*.*?\*\)|\{-.*?-\}",
+    r"\{#.*?#\}|(?:#|//|--|;+|%|\"|')[^\n\r]*|/\*.*?\*/|<!--.*?-->|\(\*.*?\*\)|\{-.*?-\}",
     re.DOTALL,
 )
 # How far around a place a comment is looked for: a block comment may go over some lines.
@@ -45,8 +48,9 @@ def comments_near(text: str, start: int, end: int, language: str) -> list[Instru
     # The scanner ends lines at line feeds; a line feed for every carriage return leaves all offsets where they are.
     feeds = text.replace("\r", "\n")
     first = _scan_start(feeds, start)
-    spans = _comment_spans(feeds[first:], stop - first, language_of(language))
-    read = [_read(text, first + opened, first + closed) for opened, closed in spans]
+    facts = language_of(language)
+    spans = _comment_spans(feeds[first:], stop - first, facts)
+    read = [_read(text, first + opened, first + closed, facts) for opened, closed in spans]
     return [comment for comment in read if comment is not None and comment.end >= start - _NEAR_CHARS]
 
 
@@ -75,14 +79,22 @@ def _comment_spans(text: str, stop: int, language: Language) -> list[tuple[int, 
     return [*spans, (opened, len(text))] if opened >= 0 else spans
 
 
-def _read(text: str, start: int, end: int) -> InstructionComment | None:
+def _read(text: str, start: int, end: int, language: Language) -> InstructionComment | None:
     comment = text[start:end].rstrip()
     match = _INSTRUCTION.match(comment)
     if match is None:
         return None
-    body = _STARS.sub("", _CLOSER.sub("", comment[match.end() :]).replace("\r", "\n"))
+    body = _STARS.sub("", _without_closer(comment, language)[match.end() :].replace("\r", "\n"))
     instruction = " ".join(body.split())
     if not instruction:
         return None
     plain = comment[: match.start(1)] + comment[match.end(1) :]
     return InstructionComment(start, start + len(comment), instruction, plain)
+
+
+def _without_closer(comment: str, language: Language) -> str:
+    """A comment without what closes it, which in a line comment is text."""
+    for opener, closer in language.block_comments:
+        if comment.startswith(opener):
+            return comment.removesuffix(closer).rstrip(_BEFORE_CLOSER.get(closer, "")).rstrip()
+    return comment if language.line_comments else _CLOSER.sub("", comment)

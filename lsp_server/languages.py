@@ -60,6 +60,16 @@ _PYTHON = Language(("#",), (), (_LONG_DOUBLE, _LONG_SINGLE, _DOUBLE, _SINGLE), o
 _MARKUP = Language(block_comments=(("<!--", "-->"),), indent="  ")
 _HASH = Language(("#",), (), (_DOUBLE, _SINGLE), atoms=(_HASH_AT_WORD_START,))
 _TRIPLE = replace(_C, quotes=(_LONG_DOUBLE, _DOUBLE, _SINGLE))
+_REM_IN_WORD = r"(?<=[\w.])(?:REM|Rem|rem) "
+_BATCH = Language(
+    ("::", *(f"{sign}{word} " for word in ("REM", "Rem", "rem") for sign in ("", "@"))),
+    (),
+    (Quote('"', '"', escapes=False),),
+    atoms=(_REM_IN_WORD,),
+)
+_FORTRAN = Language(("!",), (), (Quote('"', '"', escapes=False), Quote("'", "'", escapes=False)), indent="  ")
+_PASCAL = Language(("//",), (("{", "}"), ("(*", "*)")), (Quote("'", "'", escapes=False),), indent="  ")
+_TEMPLATE = Language((), (("{#", "#}"), ("<!--", "-->")), indent="  ")
 _STYLE = Language((), _C_COMMENTS, (_DOUBLE, _SINGLE), indent="  ")
 
 
@@ -132,6 +142,11 @@ _RULES: dict[str, Language] = {
     "svelte": _MARKUP,
     "markdown": _PROSE,
     "plaintext": _PROSE,
+    **dict.fromkeys(("bat", "batch", "dosbatch"), _BATCH),
+    **dict.fromkeys(("fortran", "fortran-modern", "fortran90", "FortranFreeForm"), _FORTRAN),
+    **dict.fromkeys(("pascal", "objectpascal", "delphi"), _PASCAL),
+    "cobol": Language(("*>",), (), (Quote('"', '"', escapes=False), Quote("'", "'", escapes=False))),
+    **dict.fromkeys(("jinja", "jinja2", "jinja-html", "django-html", "nunjucks", "twig"), _TEMPLATE),
     "latex": Language(("%",), atoms=(r"\\%",), indent="  "),
     "restructuredtext": _PROSE,
     "git-commit": _PROSE,

@@ -25,6 +25,7 @@ def text_preserving_converter() -> Any:
     converter = default_converter()  # type: ignore[no-untyped-call]
     for kind in TEXTS:
         converter.register_structure_hook(kind, _checking_text(converter.get_structure_hook(kind)))
+    converter.register_structure_hook(types.Diagnostic, _plain_message(converter.get_structure_hook(types.Diagnostic)))
     return converter
 
 
@@ -35,6 +36,17 @@ def _checking_text(structure: Any) -> Any:
         return structure(raw, kind)
 
     return checked
+
+
+def _plain_message(structure: Any) -> Any:
+    """The message of a diagnostic may be MarkupContent (LSP 3.18): its text counts. What is neither is no message."""
+
+    def plain(raw: Any, kind: Any) -> Any:
+        message = raw["message"]
+        text = message.get("value") if isinstance(message, dict) else message
+        return structure({**raw, "message": text if isinstance(text, str) else ""}, kind)
+
+    return plain
 
 
 def read_range(raw: object) -> types.Range:

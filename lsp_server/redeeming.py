@@ -15,12 +15,13 @@ from lsp_server.commented_code import instructed
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import content_modified
 from lsp_server.hole_filling import fill_holes
-from lsp_server.holes import Hole, find_holes, find_stubs
+from lsp_server.holes import Hole, find_holes
 from lsp_server.offered_edit import offered_edit
 from lsp_server.passage import Passage
 from lsp_server.progress import Token
 from lsp_server.revision import Revision, revise
 from lsp_server.session import Session, Snapshot
+from lsp_server.stubs import find_stubs
 from lsp_server.tickets import Ticket, is_current
 
 
@@ -55,7 +56,7 @@ def redeem(session: Session, ticket: Ticket, title: str, token: Token | None) ->
         return None
     found = _holes(snapshot, ticket)
     if found or ticket.action == actions.FILL_HOLES:
-        holes = [Hole(hole.start - ticket.start, hole.end - ticket.start) for hole in found]
+        holes = [Hole(hole.start - ticket.start, hole.end - ticket.start, hole.lead) for hole in found]
         errand = Errand(session, snapshot, ticket.start, ticket.end, title, token)
         return Redeemed(errand, lambda: fill_holes(errand, holes))
     chosen = _passage(snapshot, ticket)
@@ -65,10 +66,12 @@ def redeem(session: Session, ticket: Ticket, title: str, token: Token | None) ->
 
 def _holes(snapshot: Snapshot, ticket: Ticket) -> list[Hole]:
     """The holes to be filled. A stub is one: what belongs there is better told by both sides than by an instruction."""
-    text = snapshot.document.text
+    document = snapshot.document
     if ticket.action == actions.FILL_HOLES:
-        return find_holes(text, snapshot.settings.hole_markers, ticket.start, ticket.end)
-    return find_stubs(text, ticket.start, ticket.end) if ticket.action == actions.COMPLETE_BODY else []
+        return find_holes(document.text, snapshot.settings.hole_markers, ticket.start, ticket.end)
+    if ticket.action == actions.COMPLETE_BODY:
+        return find_stubs(document.text, ticket.start, ticket.end, document.language)
+    return []
 
 
 def _passage(snapshot: Snapshot, ticket: Ticket) -> Passage:

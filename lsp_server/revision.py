@@ -22,6 +22,12 @@ from lsp_server.suggestion import inserted_text
 from lsp_server.surroundings import window_of
 
 UNSOUND = "The result has syntax errors that were not there before. Look at it before you keep it."
+NOTHING_AROUND = Notice(
+    "nothing around",
+    "Lacuna: there is no text around the gap that tells what belongs there. Write a line first, such as a comment "
+    "that says what is wanted.",
+    prominent=True,
+)
 NOTHING = Notice("no change", NO_CHANGE, prominent=True)
 
 
@@ -103,9 +109,11 @@ async def repaired(errand: Errand, splice: Splice, new: str) -> tuple[str, bool]
 
 
 def fill_request(snapshot: Snapshot, gap: Gap, draft: str, *, wants_drafts: bool) -> Fill:
-    """The question what stands in a gap."""
+    """The question what stands in a gap. Raises NoAnswer where there is nothing around that tells."""
     settings, language = snapshot.settings, snapshot.document.language
     window = window_of(snapshot, gap.document, gap.start, gap.end)
+    if window.is_blank and not gap.hint.strip():
+        raise NoAnswer(NOTHING_AROUND)
     before = gap.before
     return Fill(
         id=uuid4().hex,

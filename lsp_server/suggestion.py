@@ -95,6 +95,8 @@ async def suggest(
         is_single = is_single_line(gap) if gap.single_line is None else gap.single_line
         feed = draft_feed(session, snapshot, range_of(snapshot, cursor, cursor))
         request = _fill(snapshot, gap, is_single, wants_drafts=feed is not None)
+        if request is None:
+            return ()
 
         def on_found(found: Found) -> None:
             if on_some is not None and session.is_current(snapshot):
@@ -138,8 +140,11 @@ async def _asked(
     return done
 
 
-def _fill(snapshot: Snapshot, gap: Gap, is_single: bool, *, wants_drafts: bool) -> Fill:
+def _fill(snapshot: Snapshot, gap: Gap, is_single: bool, *, wants_drafts: bool) -> Fill | None:
+    """The question for a gap; None in a text of blanks, where an engine would make up even the language."""
     window = window_of(snapshot, gap.document, gap.offset, gap.offset)
+    if window.is_blank:
+        return None
     return Fill(
         id=uuid4().hex,
         language=snapshot.document.language,

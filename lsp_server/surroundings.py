@@ -6,6 +6,8 @@ cells of a notebook are one text here, in their order.
 
 from __future__ import annotations
 
+import re
+
 from lsp_server import context, notebook
 from lsp_server.context import PREFIX_TOKENS, Window
 from lsp_server.document import Document, for_model
@@ -15,6 +17,7 @@ from lsp_server.session import Snapshot
 from lsp_server.tokens import estimated_tokens
 from lsp_server.vicinity import shown_path
 
+_FILLED = re.compile(r"\S")
 # Of a small window no more than this part is given away.
 _LARGEST_SHARE = 3
 _CHARS_PER_TOKEN = 4
@@ -35,6 +38,14 @@ def window_of(snapshot: Snapshot, document: Document, start: int, end: int) -> W
     if not front:
         left = context.left_border(text, start, settings.prefix_chars)
     return Window(front + for_model(text[left:start]), for_model(text[end:right]))
+
+
+def has_surroundings(snapshot: Snapshot, document: Document, start: int, end: int) -> bool:
+    """Whether anything but blanks stands around `[start, end)`: nothing else tells what belongs there."""
+    text = document.text
+    if _FILLED.search(text, 0, start) or _FILLED.search(text, end):
+        return True
+    return not window_of(snapshot, document, start, end).is_blank
 
 
 def _front(snapshot: Snapshot, document: Document, text: str, start: int, end: int, right: int) -> tuple[str, int]:

@@ -20,7 +20,10 @@ from lsp_server.holes import find_holes
 from lsp_server.privacy import refusal
 from lsp_server.ranges import span_of
 from lsp_server.session import Session, Snapshot
+from lsp_server.stubs import is_unfinished
+from lsp_server.surroundings import has_surroundings
 from lsp_server.tickets import ticket_for, to_data
+from lsp_server.words import whole_words
 
 MOST_FIXES = 8
 # Fewer characters than this many per token are never needed, so that a longer selection is sure to be cut off.
@@ -63,12 +66,14 @@ def _offers(snapshot: Snapshot, params: types.CodeActionParams, *, is_automatic:
         if start < end:
             yield Offer(actions.FILL_SELECTION, start, end, UNSHARED)
         return
-    yield from _fixes(snapshot, params.context.diagnostics, start, end)
+    whole = whole_words(snapshot.document, start, end)
+    yield from _fixes(snapshot, params.context.diagnostics, *whole)
     # A light bulb on every line that is not even selected is noise.
     if start < end or not is_automatic:
         yield from _followed(snapshot, start, end)
     if start < end:
-        yield from _rewrites(snapshot, start, end)
+        yield from _fills(snapshot, start, end)
+        yield from _rewrites(snapshot, *whole)
 
 
 def _fixes(snapshot: Snapshot, diagnostics: Sequence[types.Diagnostic], start: int, end: int) -> Iterator[Offer]:
@@ -76,11 +81,20 @@ def _fixes(snapshot: Snapshot, diagnostics: Sequence[types.Diagnostic], start: i
     text = snapshot.document.text
     for diagnostic in diagnostics[:MOST_FIXES]:
         first, last = span_of(snapshot, diagnostic.range)
-        action = actions.fix_for(str(diagnostic.message), text[first:last])
+        problem = diagnostic.message if diagnostic.message.strip() else _name_of(diagnostic)
+        if not problem:
+            continue
+        action = actions.fix_for(problem, text[first:last])
         is_inside = start < end and start <= first and last <= end
         place = (start, end) if is_inside else _whole_lines(text, first, last)
         if place[0] < place[1]:
             yield Offer(action, *place, diagnostic=diagnostic)
+
+
+def _name_of(diagnostic: types.Diagnostic) -> str:
+    """What a diagnostic without a message is called."""
+    names = (diagnostic.source, diagnostic.code)
+    return " ".join(str(name) for name in names if name is not None and str(name).strip())
 
 
 def _followed(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
@@ -94,21 +108,29 @@ def _followed(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
     yield Offer(action, found.start, found.end)
 
 
+def _fills(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
+    """What both sides of a selection, or of the holes in it, tell."""
+    document = snapshot.document
+    if has_surroundings(snapshot, document, start, end):
+        yield Offer(actions.FILL_SELECTION, start, end)
+    holes = find_holes(document.text, snapshot.settings.hole_markers, start, end)
+    if len(holes) > 1 or any(has_surroundings(snapshot, document, hole.start, hole.end) for hole in holes):
+        yield Offer(actions.fill_holes(len(holes)), start, end)
+
+
 def _rewrites(snapshot: Snapshot, start: int, end: int) -> Iterator[Offer]:
-    """What can be done with a selection."""
+    """What a selection can be made into by an instruction. No instruction is about a part of a word."""
     document, settings = snapshot.document, snapshot.settings
     selected = document.text[start:end]
-    yield Offer(actions.FILL_SELECTION, start, end)
-    holes = find_holes(document.text, settings.hole_markers, start, end)
-    if holes:
-        yield Offer(actions.fill_holes(len(holes)), start, end)
     most = settings.rewrite_max_tokens * MOST_CHARS_PER_TOKEN
+    is_too_long = len(selected) > most
     reason = f"Select less: an answer longer than `rewrite.maxTokens` ({settings.rewrite_max_tokens}) is cut off."
-    for action in actions.prepared_for(document.language, selected):
-        yield Offer(action, start, end, reason if len(selected) > most else "")
+    is_stub = not is_too_long and is_unfinished(document.text, start, end, document.language)
+    for action in actions.prepared_for(document.language, selected, is_unfinished=is_stub):
+        yield Offer(action, start, end, reason if is_too_long else "")
     if selected.strip():
         for action in actions.own_for(document.language, settings.own_actions):
-            yield Offer(action, start, end, reason if len(selected) > most else "")
+            yield Offer(action, start, end, reason if is_too_long else "")
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:

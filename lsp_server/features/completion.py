@@ -7,7 +7,6 @@ deadline it goes without the entry, and asks again with the next key.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable
 from typing import Any
 
@@ -22,14 +21,13 @@ from lsp_server.ranges import offset_of, range_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.settings import Settings
 from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
+from lsp_server.words import word_end, word_start
 
 DETAIL = "Lacuna"
 # Clients sort by this text; a tilde comes behind letters, digits and underscores.
 SORT_LAST = "~lacuna"
 # The engine's share of the deadline: its best text so far must arrive before the menu goes without it.
 ENGINE_SHARE = 0.8
-# What is longer is no word that anybody types.
-LONGEST_WORD = 200
 
 
 def completion(
@@ -166,19 +164,6 @@ class _Entry:
 def _menu(entry: _Entry | None) -> types.CompletionList:
     """Always incomplete: the entry was made for this cursor and is made anew for the next."""
     return entry.listed() if entry is not None else types.CompletionList(is_incomplete=True, items=[])
-
-
-def word_start(document: Document, offset: int) -> int:
-    """Where the word that ends at `offset` begins: letters of any script, digits and underscores."""
-    before = document.slice(max(0, offset - LONGEST_WORD), offset)
-    word = re.search(r"\w*\Z", before)
-    return offset - len(word.group() if word else "")
-
-
-def word_end(document: Document, offset: int) -> int:
-    """Where the word that `offset` stands in or before ends."""
-    word = re.match(r"\w*", document.slice(offset, offset + LONGEST_WORD))
-    return offset + len(word.group() if word else "")
 
 
 def _inserted(document: Document, cursor: int, ghost: GhostText) -> str | None:

@@ -39,7 +39,7 @@ def fill_holes_of(session: Session, params: object) -> Awaitable[dict[str, Any] 
     if any(right.start < left.end or right == left for left, right in pairwise(sorted(ranges))):
         raise invalid_params("the ranges overlap")
     text, markers = snapshot.document.text, snapshot.settings.hole_markers
-    asked = [hole for area in ranges for hole in find_holes(text, markers, *area) or [area]]
+    asked = [hole for area in ranges for hole in find_holes(text, markers, area.start, area.end) or [area]]
     ordered = sorted(asked)
     if not may_ask(session, snapshot):
         return None

@@ -12,6 +12,8 @@ from tests.fakes.lsp_actions import CONFIRMING, URI, action, actions, apply, edi
 pytestmark = pytest.mark.asyncio
 
 CODE = "def area(w, h):\n    return w * h\n"
+# With a text around that tells what a selection is about.
+USED = CODE + "\n\nprint(area(2, 3))\n"
 WHOLE = lsp.area((0, 0), (1, 16))
 REWRITES = [
     f"refactor.rewrite.lacuna.{name}" for name in ("fill", "docstring", "type_hints", "simplify", "error_handling")
@@ -26,7 +28,7 @@ def kinds(listed: list[dict[str, Any]]) -> list[str]:
 
 async def test_a_selection_offers_the_rewrites_without_asking_the_engine() -> None:
     async with lsp.session() as client:
-        client.open(CODE)
+        client.open(USED)
         listed = await actions(client, WHOLE)
         assert kinds(listed) == REWRITES
         assert listed[0]["title"] == "Fill selection from surroundings"
@@ -49,7 +51,7 @@ async def test_a_selection_offers_the_rewrites_without_asking_the_engine() -> No
 )
 async def test_only_the_kinds_asked_for_are_offered(only: list[str] | None, expected: list[str]) -> None:
     async with lsp.session(capabilities=CONFIRMING) as client:
-        client.open(CODE)
+        client.open(USED)
         context = {"diagnostics": [PROBLEM]} | ({} if only is None else {"only": only})
         listed = await actions(client, WHOLE, **context)
         assert kinds(listed) == expected
@@ -136,7 +138,7 @@ async def test_a_selection_that_is_sure_to_be_cut_off_is_disabled_where_that_can
     options = {"rewrite": {"maxTokens": 16}}
     for capabilities, unusable in ((lsp.VSCODE, 0), (CONFIRMING, 4)):
         async with lsp.session(capabilities=capabilities, options=options) as client:
-            client.open(text)
+            client.open(f"{text}print(value)\n")
             listed = await actions(client, lsp.area((0, 0), (20, 0)))
             disabled = [item for item in listed if "disabled" in item]
             assert len(disabled) == unusable
@@ -302,3 +304,70 @@ async def test_a_body_that_is_no_stub_is_completed_by_instruction() -> None:
         await edit_of(client, "complete_body", lsp.area((0, 0), (0, 22)))
         (request,) = (await client.engine())["requests"]
         assert request["type"] == "Rewrite"
+
+
+async def test_a_function_of_a_docstring_gets_its_body_on_a_line_of_its_own() -> None:
+    code = 'def area(w, h):\r\n    """The area."""\r\n\r\n\r\nprint(area(2, 3))\r\n'
+    async with lsp.session({"text": "size = w * h\n    return size"}, capabilities=CONFIRMING) as client:
+        client.open(code)
+        edit = await edit_of(client, "complete_body", lsp.area((0, 0), (2, 0)))
+        body = '"""\r\n    size = w * h\r\n    return size\r\n\r\n\r\np'
+        assert apply(code, edit) == code.replace('"""\r\n\r\n\r\np', body)
+        (request,) = (await client.engine())["requests"]
+        assert request["type"] == "Fill"
+        assert request["prefix"].endswith('    """The area."""\n    ')
+        assert request["suffix"].startswith("\n\n\nprint")
+
+
+async def test_what_is_offered_as_a_body_to_complete_is_one() -> None:
+    for code, is_offered in (
+        ("def f(x): pass\n", True),
+        ("def f(x): ...\n", True),
+        ("def f(x):\r    pass\r", True),
+        ("def f(x):\r\n    ...\r\n", True),
+        ('s = """\ndef f(x):\n    pass\n"""\n', False),
+        ("class A:\n    pass\n", False),
+    ):
+        async with lsp.session(capabilities=CONFIRMING) as client:
+            client.open(code)
+            offered = kinds(await actions(client, lsp.area((0, 0), (9, 0))))
+            assert ("refactor.rewrite.lacuna.complete_body" in offered) is is_offered
+
+
+async def test_nothing_is_filled_where_nothing_is_around() -> None:
+    async with lsp.session({"text": "x"}, capabilities=CONFIRMING) as client:
+        client.open("\n  <fill>\n")
+        assert not {kind for kind in kinds(await actions(client, lsp.area((0, 0), (2, 0)))) if "fill" in kind}
+        text = {"textDocument": {"uri": URI}, "ranges": [lsp.area((1, 2), (1, 8))]}
+        assert await client.request("lacuna/fillHoles", text) is None
+        told = await client.expect("window/showMessage")
+        assert "no text around the gap" in told["message"]
+        assert (await client.engine())["requests"] == []
+
+
+async def test_a_selection_that_parts_words_is_rewritten_with_the_whole_words() -> None:
+    code = "total = amount + rest\n"
+    async with lsp.session({"text": "total = rest"}, capabilities=CONFIRMING) as client:
+        client.open(code)
+        await edit_of(client, "simplify", lsp.area((0, 2), (0, 19)))
+        (request,) = (await client.engine())["requests"]
+        assert request["selection"] == "total = amount + rest"
+        assert kinds(await actions(client, lsp.area((0, 2), (0, 3)))) == REWRITES[:1]
+
+
+@pytest.mark.parametrize(
+    ("more", "title"),
+    [
+        ({"message": {"kind": "markdown", "value": "use **area**\0"}}, "Fix: use **area**"),
+        ({"message": " \n", "source": "ruff", "code": "F821"}, "Fix: ruff F821"),
+        ({"message": "", "code": 7}, "Fix: 7"),
+        ({"message": ""}, None),
+        ({"message": None}, None),
+    ],
+)
+async def test_a_fix_is_called_what_its_diagnostic_says(more: dict[str, Any], title: str | None) -> None:
+    diagnostic = {"range": PROBLEM["range"]} | more
+    async with lsp.session(capabilities=CONFIRMING) as client:
+        client.open(CODE)
+        listed = await actions(client, lsp.area((1, 11), (1, 11)), diagnostics=[diagnostic])
+        assert [item["title"] for item in listed] == ([] if title is None else [title])

@@ -21,14 +21,14 @@ from tests.fakes.fake_engine import FakeEngine, Reply
 from tests.fakes.lsp_link import ProcessLink
 
 EDGES = [
-    ("", (0, 0)),
+    ("x", (0, 0)),
     ("x = 1", (0, 0)),
     ("x = ", (0, 4)),
     ("x = 1\n", (1, 0)),
     ("x = 1\n\n", (2, 0)),
     ("x = 1\n    ", (1, 4)),
-    ("\n", (0, 0)),
-    ("\n", (1, 0)),
+    ("\nx = 1", (0, 0)),
+    ("\nx = 1\n", (2, 0)),
 ]
 
 

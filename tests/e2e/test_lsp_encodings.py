@@ -122,7 +122,7 @@ async def test_the_edits_of_a_rewrite_are_in_the_unit(encoding: str) -> None:
         ("ab\ncd", (0, 3)),
         ("ab\r\ncd", (0, 3)),
         ("x🙂", (7, 0)),
-        ("", (3, 3)),
+        ("x\n", (3, 3)),
         *(("a🙂b", (0, column)) for column in range(7)),
         ("👨‍👩‍👧 = ", (0, 11)),
     ],

@@ -30,7 +30,7 @@ async def test_answers_with_the_engines_text() -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("", (0, 0)), ("x = 1", (0, 5)), ("x = 1\n", (1, 0)), ("if x:\n    y = 1\n\n", (3, 0))],
+    [("\nx = 1", (0, 0)), ("x = 1", (0, 5)), ("x = 1\n", (1, 0)), ("if x:\n    y = 1\n\n", (3, 0))],
 )
 async def test_the_borders_of_a_document_get_one_answer(text: str, place: tuple[int, int]) -> None:
     async with lsp.session({"text": "z = 2"}) as client:
@@ -92,3 +92,16 @@ async def test_drafts_are_sent_to_those_who_opted_in() -> None:
         client.open("total = ")
         await client.inline(0, 8)
         assert (await client.engine())["requests"][0]["wants_drafts"] is False
+
+
+@pytest.mark.parametrize("text", ["", "\n\n    \r\n"])
+async def test_nothing_is_made_up_where_nothing_tells_so_much_as_the_language(text: str) -> None:
+    async with lsp.session({"text": "import os"}) as client:
+        client.open(text)
+        for trigger in (1, 2):
+            assert await client.inline(0, 0, triggerKind=trigger) is None
+        place = {"textDocument": {"uri": "file:///w/a.py"}, "position": {"line": 0, "character": 0}}
+        assert (await client.request("textDocument/completion", place))["items"] == []
+        assert (await client.engine())["requests"] == []
+        client.open("# Uses os.\n", "file:///w/b.py")
+        assert await client.inline(1, 0, "file:///w/b.py", triggerKind=1)

@@ -157,8 +157,8 @@ async def test_resolve_shows_the_difference_and_changes_nothing_else(formats: li
 
 async def test_a_fence_is_longer_than_any_in_the_text() -> None:
     async with lsp.session({"text": "```x```"}, capabilities=capable(documentationFormat=["markdown"])) as client:
-        client.open("", language="markdown")
-        (item,) = (await menu(client, 0, 0))["items"]
+        client.open("# Use\n\n", language="markdown")
+        (item,) = (await menu(client, 2, 0))["items"]
         resolved = await client.request("completionItem/resolve", item)
         assert resolved["documentation"]["value"] == "````diff\n+```x```\n````"
 

@@ -48,8 +48,8 @@ def test_every_action_has_a_name_of_its_own_and_a_kind_that_is_announced() -> No
     assert all(action.instruction for action in PREPARED)
 
 
-def names(language: str, selected: str) -> list[str]:
-    return [action.name for action in prepared_for(language, selected)]
+def names(language: str, selected: str, *, is_unfinished: bool = False) -> list[str]:
+    return [action.name for action in prepared_for(language, selected, is_unfinished=is_unfinished)]
 
 
 def test_only_what_makes_sense_is_offered() -> None:
@@ -60,20 +60,15 @@ def test_only_what_makes_sense_is_offered() -> None:
     assert names("json", "{}") == []
 
 
-@pytest.mark.parametrize(
-    ("language", "selected"),
-    [
-        ("python", "def f():\n    pass\n"),
-        ("python", "def f():\n    ...  # later\n"),
-        ("python", "def f(a):"),
-        ("python", "raise NotImplementedError"),
-        ("javascript", "function f() { }"),
-        ("rust", "fn f() { todo!() }"),
-        ("go", "func F() {\n\t// TODO: write\n}"),
-    ],
-)
-def test_a_body_is_completed_where_one_is_missing(language: str, selected: str) -> None:
-    assert "complete_body" in names(language, selected)
+def test_a_body_is_completed_where_one_is_missing() -> None:
+    assert "complete_body" in names("python", CODE, is_unfinished=True)
+    assert names("json", "{}", is_unfinished=True) == []
+
+
+def test_a_lone_name_has_nothing_to_be_rewritten() -> None:
+    assert names("python", " total\n") == []
+    assert names("python", "pass", is_unfinished=True) == ["complete_body"]
+    assert "simplify" in names("python", "not total")
 
 
 def test_a_persons_own_actions_keep_to_their_languages() -> None:
@@ -88,6 +83,9 @@ def test_a_fix_says_what_and_where() -> None:
     assert action.instruction == "Fix this problem at `y`: name 'y' is not defined"
     assert fix_for("m", "").instruction == "Fix this problem: m"
     assert fix_for("m", "`").instruction == "Fix this problem: m"
+    assert fix_for("a\0b\x1b[0m\u2028c \ud83d", "x\0").title == "Fix: a b [0m c"
+    assert following("add\0\x07 more").title == "Rewrite: add more"
+    assert own_for("go", [OwnAction("Do\nit\0", "do")])[0].title == "Do it"
 
 
 def test_titles_stay_short() -> None:

@@ -55,7 +55,20 @@ def about(marked: str, language: str = "python") -> tuple[str, str, str]:
         ("ruby", "=begin\nlacuna: be brief\n=end"),
         ("shellscript", "# lacuna: be brief"),
         ("yaml", "# lacuna: be brief"),
+        ("bat", "REM lacuna: be brief"),
+        ("bat", "@rem lacuna: be brief"),
+        ("bat", ":: lacuna: be brief"),
+        ("fortran", "! lacuna: be brief"),
+        ("FortranFreeForm", "!lacuna: be brief"),
+        ("pascal", "{ lacuna: be brief }"),
+        ("pascal", "// lacuna: be brief"),
+        ("pascal", "(* lacuna: be\n brief *)"),
+        ("cobol", "*> lacuna: be brief"),
+        ("jinja", "{# lacuna: be brief #}"),
+        ("jinja-html", "{#- lacuna: be brief -#}"),
+        ("twig", "<!-- lacuna: be brief -->"),
         # No comment syntax is known for these.
+        ("no-such-language", "{# lacuna: be brief #}"),
         ("markdown", "<!-- lacuna: be brief -->"),
         ("plaintext", "# lacuna: be brief"),
         ("no-such-language", "// lacuna: be brief"),
@@ -85,6 +98,22 @@ def test_an_instruction_is_found_in_any_comment(language: str, comment: str, new
 )
 def test_what_is_no_instruction_is_left_alone(text: str) -> None:
     assert asked(text) is None
+
+
+def test_what_closes_other_comments_is_text_in_a_line_comment() -> None:
+    for language, comment, wanted in (
+        ("javascript", "// lacuna: use {} and */", "use {} and */"),
+        ("javascript", "/** lacuna: halve -- **/", "halve --"),
+        ("python", "# lacuna: add #}", "add #}"),
+        ("pascal", "{ lacuna: add (* }", "add (*"),
+    ):
+        (found,) = comments_near(f"{comment}\nx\n", 0, 0, language)
+        assert found.instruction == wanted
+
+
+def test_a_word_that_ends_like_a_comment_sign_opens_none() -> None:
+    assert comments_near("set theorem lacuna: x\n", 0, 0, "bat") == []
+    assert comments_near('set x="REM lacuna: x"\n', 0, 0, "bat") == []
 
 
 def test_a_comment_without_code_is_no_instruction_far_away() -> None:

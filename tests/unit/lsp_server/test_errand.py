@@ -108,7 +108,7 @@ def test_filling_changes_nothing_outside_the_holes(document: tuple[str, int, int
     if revision is None:
         assert len(editor.shown) == 1
         return
-    assert {(item.start, item.end) for item in revision.replacements} <= {tuple(hole) for hole in holes}
+    assert {(item.start, item.end) for item in revision.replacements} <= {(hole.start, hole.end) for hole in holes}
     assert all(item.text for item in revision.replacements)
     if line_ends(text):
         assert line_ends(apply_edits(text, revision.replacements)) <= line_ends(text)

@@ -12,13 +12,13 @@ from lsprotocol import types
 from engine.protocol.messages import Draft
 from lsp_server.document import Document
 from lsp_server.drafts import DraftFeed
-from lsp_server.features.completion import word_start
 from lsp_server.features.inline_completion import inline_completion
 from lsp_server.features.sync import garbled
 from lsp_server.ghost_text import GhostText
 from lsp_server.ranges import range_of
 from lsp_server.session import Session
 from lsp_server.suggestion import inserted_text
+from lsp_server.words import word_start
 from tests.fakes.fake_editor import FakeClock, FakeEditor
 from tests.fakes.fake_engine import FakeEngine, Reply
 

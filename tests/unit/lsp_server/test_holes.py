@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lsp_server.holes import find_holes, find_stubs
+from lsp_server.holes import Hole, find_holes
 from lsp_server.settings import Settings
 
 MARKERS = Settings().hole_markers
@@ -13,7 +13,7 @@ MARKERS = Settings().hole_markers
 def found(text: str, markers: tuple[str, ...] = MARKERS) -> list[str]:
     """The text with every hole in ‹›."""
     marked, done = [], 0
-    for start, end in find_holes(text, markers):
+    for start, end, _ in find_holes(text, markers):
         marked.append(f"{text[done:start]}‹{text[start:end]}›")
         done = end
     return "".join([*marked, text[done:]]).splitlines()
@@ -51,41 +51,11 @@ def test_markers_are_the_persons_own() -> None:
 
 def test_only_holes_wholly_inside_a_selection_count() -> None:
     text = "<fill> <fill> <fill>"
-    assert find_holes(text, MARKERS, 1, 20) == [(7, 13), (14, 20)]
-    assert find_holes(text, MARKERS, 1, 19) == [(7, 13)]
+    assert find_holes(text, MARKERS, 1, 20) == [Hole(7, 13), Hole(14, 20)]
+    assert find_holes(text, MARKERS, 1, 19) == [Hole(7, 13)]
 
 
 def test_a_selection_that_ends_inside_a_line_makes_no_stub_of_its_start() -> None:
     text = "def f():\n    ...\nx = ...\nreturn ...or\n    ... or\n"
-    assert find_holes(text, MARKERS, 0, text.index(" or")) == [(13, 16)]
-    assert find_holes(text, MARKERS, 11, 16) == [(13, 16)]
-
-
-@pytest.mark.parametrize(
-    ("text", "stubs"),
-    [
-        ("def f():\n    pass\n", ["pass"]),
-        ("def f():\r\n    pass\r\n", ["pass"]),
-        ("def f(): ...\n", ["..."]),
-        (
-            "async def f(\n    a,\n) -> int:\n    raise NotImplementedError('later')\n",
-            ["raise NotImplementedError('later')"],
-        ),
-        ('def f():\n    """Say so.\n\n    pass\n    """\n    ...', ["..."]),
-        ("def f():  # soon\n    pass", ["pass"]),
-        ("def f():\n    x = 1\n    pass\n", []),
-        ("class A:\n    pass\n", []),
-        ("try:\n    f()\nexcept OSError:\n    pass\n", []),
-        ("def f():\n    '''x''' + y\n    pass\n", []),
-        ("x = pass_\n", []),
-        ("def f():\n    pass\n\n\ndef g():\n    ...\n", ["pass", "..."]),
-    ],
-)
-def test_stubs_are_whole_bodies(text: str, stubs: list[str]) -> None:
-    assert [text[slice(*hole)] for hole in find_stubs(text, 0, len(text))] == stubs
-
-
-def test_stubs_outside_the_selection_stay() -> None:
-    text = "def f():\n    pass\n\n\ndef g():\n    pass\n"
-    assert find_stubs(text, 0, 17) == [(13, 17)]
-    assert find_stubs(text, 0, 16) == []
+    assert find_holes(text, MARKERS, 0, text.index(" or")) == [Hole(13, 16)]
+    assert find_holes(text, MARKERS, 11, 16) == [Hole(13, 16)]

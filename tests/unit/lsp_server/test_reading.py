@@ -47,3 +47,12 @@ def test_what_is_no_position_is_refused(number: object) -> None:
 def test_what_is_no_range_is_refused(raw: object) -> None:
     with pytest.raises(ValueError, match="must be"):
         read_range(raw)
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [("a", "a"), ({"kind": "markdown", "value": "a"}, "a"), ({"kind": "markdown"}, ""), (None, ""), (5, "")],
+)
+def test_a_diagnostic_says_its_text_whatever_it_is_written_in(message: object, wanted: str) -> None:
+    read = text_preserving_converter().structure({"range": AREA, "message": message, "code": 3}, types.Diagnostic)
+    assert (read.message, read.code) == (wanted, 3)
