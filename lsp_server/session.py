@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 RESULTS_KEPT = 16
 RETRY_PAUSE_S = 5.0
+# Of wrong settings as many are named in one message, each in so many characters.
+PROBLEMS_SAID = 20
+PROBLEM_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,9 @@ class Session:
         new = [problem for problem in problems if problem not in self._reported]
         self._reported = problems
         if new:
-            self.editor.warn("Lacuna settings: " + "; ".join(str(problem) for problem in new))
+            said = [_shortened(str(problem)) for problem in new[:PROBLEMS_SAID]]
+            said += [f"and {len(new) - len(said)} more"] if len(new) > len(said) else []
+            self.editor.warn("Lacuna settings: " + "; ".join(said))
 
     # Documents
 
@@ -229,3 +234,7 @@ class Session:
         if state == "ready":
             self._told.clear()
         self.tell(replace(notice, key=f"state {state}: {message}"))
+
+
+def _shortened(problem: str) -> str:
+    return problem if len(problem) <= PROBLEM_CHARS else problem[: PROBLEM_CHARS - 1] + "…"

@@ -191,3 +191,22 @@ async def test_initialization_options_and_pushes_reach_an_editor_that_cannot_be_
         assert "inlineCompletion.deadlineMs: must be a whole number, not a string; using 6000" in warning
         client.notify("workspace/didChangeConfiguration", {"settings": {"lacuna": {"inlineCompletion": {}}}})
         assert await tokens_asked(client, "file:///w/app/x.py") == 7
+
+
+@pytest.mark.parametrize("pushed", [5, "x", [1], {"lacuna": 5}])
+async def test_pushed_settings_that_are_no_object_are_reported(pushed: Any) -> None:
+    async with lsp.session({"text": "a"}, options={"inlineCompletion": {"maxTokens": 11}}) as client:
+        client.open("total = ")
+        client.notify("workspace/didChangeConfiguration", {"settings": pushed})
+        assert "lacuna: must be an object" in (await client.expect("window/logMessage"))["message"]
+        await client.inline(0, 8)
+        assert (await client.engine())["requests"][-1]["max_tokens"] == 11
+
+
+async def test_numbers_of_any_size_leave_the_server_alive() -> None:
+    async with lsp.session({"text": "a"}, options={"rewrite": {"maxTokens": 10**400}}) as client:
+        assert "rewrite.maxTokens: must lie" in (await client.expect("window/logMessage"))["message"]
+        client.notify("workspace/didChangeConfiguration", {"settings": {"rewrite": {"deadlineMs": -(10**400)}}})
+        assert "rewrite.deadlineMs: must lie" in (await client.expect("window/logMessage"))["message"]
+        client.open("total = ")
+        assert (await client.inline(0, 8))[0]["insertText"] == "a"
