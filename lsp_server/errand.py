@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcRequestCancelled
 
 from engine.protocol.messages import Done, Draft, Fill, Rewrite
 from lsp_server.drafts import DraftFeed, draft_feed
-from lsp_server.errors import NoAnswer, Notice, content_modified
+from lsp_server.errors import NoAnswer, Notice, content_modified, overtaken
 from lsp_server.inflight import Job, Superseded
 from lsp_server.privacy import refusal
 from lsp_server.progress import Progress, Token
@@ -81,7 +81,7 @@ class Errand:
         """What `work` gives; None when nothing came of it, and the person was told why. Finishes the job.
 
         Raises JsonRpcContentModified when the document changed under it, JsonRpcRequestCancelled when the person
-        cancelled its progress.
+        cancelled its progress, asked for something newer or turned Lacuna off.
         """
         try:
             async with self._progress:
@@ -89,6 +89,8 @@ class Errand:
         except Superseded:
             if self._progress.is_cancelled:
                 raise JsonRpcRequestCancelled("cancelled") from None
+            if self._job.is_superseded and self._job.why != "changed":
+                raise overtaken(by_settings=self._job.why == "turned off") from None
             raise content_modified() from None
         except NoAnswer as nothing:
             self.tell(nothing.notice.text, is_fault=nothing.notice.is_fault)

@@ -2,6 +2,8 @@
 
     NoAnswer                    nothing to offer: the reply is null or empty, nobody is bothered
     content_modified  -32801    the text moved on while the engine worked; editors are quiet about it
+    outdated          -32801    the text had moved on before anything was begun
+    overtaken         -32800    the text is the same, but the answer is not wanted any more; editors are quiet, too
     invalid_params    -32602    the request itself is wrong; says in what
     Notice                      one message to a person: the answer to an act of theirs, or, where they only
                                 type, at most once while the engine's state lasts
@@ -14,7 +16,12 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import (
+    JsonRpcContentModified,
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcRequestCancelled,
+)
 
 from engine.protocol.errors import EngineError
 from lsp_server.sentences import sentences
@@ -70,8 +77,22 @@ def notice_while_failed(why: str, *, is_retried: bool) -> Notice:
 
 
 def content_modified() -> JsonRpcException:
-    """The reply to a request whose document has changed since."""
+    """The reply to a request whose document changed, or was closed, under its work."""
     return JsonRpcContentModified("the text changed while the engine worked; nothing was applied")
+
+
+def outdated() -> JsonRpcException:
+    """The reply to a request for a text that is not there any more."""
+    return JsonRpcContentModified("the document has changed since this was made; ask again")
+
+
+def overtaken(*, by_settings: bool) -> JsonRpcException:
+    """The reply to a request that a newer one, or settings that turn Lacuna off, made useless.
+
+    LSP keeps ServerCancelled (-32802) for requests that say they may be cancelled by a server, and these do not.
+    """
+    cause = "Lacuna was turned off" if by_settings else "a newer request for this document took its place"
+    return JsonRpcRequestCancelled(f"{cause}; nothing was applied")
 
 
 def invalid_params(message: str) -> JsonRpcException:

@@ -13,7 +13,7 @@ from lsprotocol import types
 from lsp_server import actions, passage
 from lsp_server.commented_code import instructed
 from lsp_server.errand import Errand, may_ask
-from lsp_server.errors import content_modified
+from lsp_server.errors import outdated
 from lsp_server.hole_filling import fill_holes
 from lsp_server.holes import Hole, find_holes, find_stubs
 from lsp_server.offered_edit import offered_edit
@@ -50,7 +50,7 @@ def redeem(session: Session, ticket: Ticket, title: str, token: Token | None) ->
     """
     snapshot = session.snapshot(ticket.uri)
     if snapshot is None or not is_current(ticket, snapshot.document):
-        raise content_modified()
+        raise outdated()
     if not may_ask(session, snapshot):
         return None
     found = _holes(snapshot, ticket)

@@ -108,7 +108,7 @@ class Session:
         """End the jobs of documents whose settings now say that nothing is wanted."""
         for uri in self._documents:
             if not self.vicinity.settings_for(uri).enable:
-                self.inflight.supersede(uri)
+                self.inflight.supersede(uri, why="turned off")
 
     def report_problems(self) -> None:
         """Say what is wrong with the options and was not at the last report, however often they come.
