@@ -17,14 +17,13 @@ from engine.protocol.messages import Done, Draft, Fill, Rewrite
 from lsp_server.drafts import DraftFeed, draft_feed
 from lsp_server.errors import NoAnswer, Notice, content_modified, overtaken
 from lsp_server.inflight import Job, Superseded
-from lsp_server.privacy import refusal
+from lsp_server.privacy import explained, refusal
 from lsp_server.progress import Progress, Token
 from lsp_server.question import ask
 from lsp_server.ranges import range_of
 from lsp_server.rebase import Anchor
 from lsp_server.session import Session, Snapshot
 
-UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
 TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
 NO_CHANGE = "Lacuna: nothing to change here."
 CUT_OFF = Notice("cut off", "Lacuna: the answer was cut off before its end; nothing was changed.", prominent=True)
@@ -105,6 +104,8 @@ class Errand:
         feed = draft_feed(self._session, snapshot, area) if request.wants_drafts else None
         expected = len(request.draft if isinstance(request, Fill) else request.selection) or _CHARS_OF_A_GAP
         listener = self._listener(feed, expected, part or Part())
+        if self._session.engine.state != "ready":
+            self._progress.say("waiting for the engine")
         done = await ask(self._session, self._job, request, listener)
         if done.stats.stop in ("budget", "deadline"):
             raise NoAnswer(CUT_OFF)
@@ -134,7 +135,8 @@ def may_ask(session: Session, snapshot: Snapshot) -> bool:
     if not snapshot.settings.enable:
         session.answer_act(TURNED_OFF)
         return False
-    if refusal(snapshot.document, snapshot.settings) is not None:
-        session.answer_act(UNSHARED)
+    refused = refusal(snapshot.document, snapshot.settings)
+    if refused is not None:
+        session.answer_act(explained(refused))
         return False
     return True
