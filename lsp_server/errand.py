@@ -24,6 +24,9 @@ from lsp_server.ranges import range_of
 from lsp_server.rebase import Anchor
 from lsp_server.session import Session, Snapshot
 
+UNSETTLED = (
+    "Lacuna: nothing was changed, since the editor has not said yet what its settings are. Ask again in a moment."
+)
 TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
 NO_CHANGE = "Lacuna: nothing to change here."
 CUT_OFF = Notice("cut off", "Lacuna: the answer was cut off before its end; nothing was changed.", prominent=True)
@@ -132,6 +135,9 @@ class Errand:
 
 def may_ask(session: Session, snapshot: Snapshot) -> bool:
     """Whether the engine may be asked about this document at all. If not, the person is told why."""
+    if session.awaits_settings:
+        session.answer_act(UNSETTLED)
+        return False
     if not snapshot.settings.enable:
         session.answer_act(TURNED_OFF)
         return False

@@ -25,6 +25,10 @@ from pygls.exceptions import (
 
 from engine.protocol.errors import EngineError
 from lsp_server.sentences import sentences
+from lsp_server.uris import parts_of
+
+# Of a file's name in a message.
+_NAME_CHARS = 100
 
 # Kinds that pass by themselves: worth a line in the log, not a person's attention.
 PASSING_KINDS = frozenset({"loading", "draining"})
@@ -60,7 +64,9 @@ def notice_for(error: EngineError) -> Notice:
     """What a person is told about an engine failure: what happened, and what to do about it."""
     text = f"Lacuna: {sentences(error.message, error.remedy)}"
     passes = error.kind in PASSING_KINDS
-    return Notice(error.kind, text, prominent=not passes, is_fault=not passes and error.kind not in REQUEST_KINDS)
+    is_fault = not passes and error.kind not in REQUEST_KINDS
+    # One that went away is started again by itself; if that fails, the engine's state says so.
+    return Notice(error.kind, text, prominent=not passes and error.kind != "gone", is_fault=is_fault)
 
 
 def notice_for_state(state: str, message: str) -> Notice:
@@ -74,6 +80,13 @@ def notice_while_failed(why: str, *, is_retried: bool) -> Notice:
     next_try = "it is tried once more now: ask again in a moment" if is_retried else "ask again when that is mended"
     text = sentences(why or "the engine is not available at present", f"nothing was changed; {next_try}")
     return Notice("failed", f"Lacuna: {text}", prominent=True, is_fault=True, is_known=True)
+
+
+def notice_of_loss(uri: str) -> Notice:
+    """What a person is told when a change of a document could not be understood: only they can open it again."""
+    name = parts_of(uri).path.rsplit("/", 1)[-1][:_NAME_CHARS] or "a document"
+    text = f"the editor sent a change of {name} that cannot be understood; until it is closed and opened again"
+    return Notice(f"lost {uri}", f"Lacuna: {text}, nothing is offered there.", prominent=True)
 
 
 def content_modified() -> JsonRpcException:

@@ -21,7 +21,7 @@ from lsp_server.passage import Passage
 from lsp_server.progress import Token
 from lsp_server.revision import Revision, revise
 from lsp_server.session import Session, Snapshot
-from lsp_server.tickets import Ticket, is_current
+from lsp_server.tickets import Ticket, brought_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,10 @@ def redeem(session: Session, ticket: Ticket, title: str, token: Token | None) ->
     Raises JsonRpcContentModified when the text is no longer the one the ticket was made for.
     """
     snapshot = session.snapshot(ticket.uri)
-    if snapshot is None or not is_current(ticket, snapshot.document):
+    current = brought_up(ticket, snapshot.document, session.trail(ticket.uri)) if snapshot is not None else None
+    if snapshot is None or current is None:
         raise outdated()
+    ticket = current
     if not may_ask(session, snapshot):
         return None
     found = _holes(snapshot, ticket)

@@ -20,12 +20,25 @@ async def test_an_action_of_an_older_version_is_refused_quietly() -> None:
     async with lsp.session({"text": "x"}) as client:
         client.open(CODE)
         offered = await action(client, "simplify", WHOLE)
-        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
+        client.send(lsp.change(2, "z", lsp.area((1, 11), (1, 12))))
         with pytest.raises(lsp.ResponseFault) as fault:
             await client.request("codeAction/resolve", offered)
         assert fault.value.code == CONTENT_MODIFIED
+        assert "has changed since" in fault.value.message
         assert (await client.engine())["requests"] == []
     assert client.log == b""
+
+
+async def test_an_action_made_before_lines_came_above_it_is_done_where_its_text_is_now() -> None:
+    async with lsp.session({"text": "def area(w, h):\n    return h * w"}) as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        client.send(lsp.change(2, "import os\n", lsp.area((0, 0), (0, 0))))
+        client.send(lsp.change(3, "\nend = 1\n", lsp.area((3, 0), (3, 0))))
+        edit = (await client.request("codeAction/resolve", offered))["edit"]
+        assert edit["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 3}
+        moved = f"import os\n{CODE}\nend = 1\n"
+        assert apply(moved, edit) == moved.replace("w * h", "h * w")
 
 
 @pytest.mark.parametrize("through", ["resolve", "command"])
