@@ -39,6 +39,11 @@ def parse_own_actions(raw: object) -> tuple[tuple[OwnAction, ...], str]:
     return tuple(actions), ""
 
 
+def is_one_line(text: str) -> bool:
+    """Whether there is something in `text`, and no line end."""
+    return bool(text.strip()) and not any(mark in text for mark in "\n\r")
+
+
 def _fault(entry: object) -> str:
     if not isinstance(entry, Mapping):
         return "must be an object with title and instruction"
@@ -46,7 +51,7 @@ def _fault(entry: object) -> str:
         text = entry.get(key)
         if not isinstance(text, str) or not text.strip():
             return f"must have text as its {key}"
-    if entry["title"].strip().splitlines() != [entry["title"].strip()] or len(entry["title"]) > LONGEST_TITLE:
+    if not is_one_line(entry["title"].strip()) or len(entry["title"]) > LONGEST_TITLE:
         return f"must have a title of one line, at most {LONGEST_TITLE} characters long"
     if len(entry["instruction"]) > LONGEST_INSTRUCTION:
         return f"must have an instruction of at most {LONGEST_INSTRUCTION} characters"

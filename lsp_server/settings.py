@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from lsp_server.own_actions import OwnAction, parse_own_actions
+from lsp_server.own_actions import OwnAction, is_one_line, parse_own_actions
 
 # Every entry of a list is looked for in a whole document or in every path.
 LONGEST_ITEM = 500
@@ -251,7 +251,7 @@ def _checked_list(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
     for number, item in enumerate(raw, start=1):
         if len(item) > LONGEST_ITEM:
             return default, f"entry {number} is longer than {LONGEST_ITEM} characters"
-        if not item.strip() or item.splitlines() != [item]:
+        if not is_one_line(item):
             return default, f"entry {number} must be one line with text in it"
     return tuple(raw), ""
 

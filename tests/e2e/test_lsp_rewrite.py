@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import lsp_client as lsp
-from tests.fakes.lsp_actions import URI, action, apply, rewrite_call
+from tests.fakes.lsp_actions import URI, act_call, action, apply, rewrite_call
 
 pytestmark = pytest.mark.asyncio
 
@@ -122,10 +122,7 @@ async def test_an_act_waits_for_an_engine_on_its_way(through: str, state: str) -
     answers = {"window/workDoneProgress/create": lambda params: None}
     async with lsp.session({"text": SWAPPED}, state=state, capabilities=capabilities, answers=answers) as client:
         client.open(CODE)
-        if through == "resolve":
-            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
-        else:
-            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        asked = await act_call(client, through, WHOLE)
         client.send(asked)
         begun = (await client.expect("$/progress"))["value"]
         assert (begun["kind"], begun["cancellable"]) == ("begin", True)
