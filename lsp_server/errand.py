@@ -15,16 +15,18 @@ from pygls.exceptions import JsonRpcRequestCancelled
 
 from engine.protocol.messages import Done, Draft, Fill, Rewrite
 from lsp_server.drafts import DraftFeed, draft_feed
-from lsp_server.errors import NoAnswer, Notice, content_modified
+from lsp_server.errors import NoAnswer, Notice, content_modified, overtaken
 from lsp_server.inflight import Job, Superseded
-from lsp_server.privacy import refusal
+from lsp_server.privacy import explained, refusal
 from lsp_server.progress import Progress, Token
 from lsp_server.question import ask
 from lsp_server.ranges import range_of
 from lsp_server.rebase import Anchor
 from lsp_server.session import Session, Snapshot
 
-UNSHARED = "Lacuna: this file is not given to the engine (it looks like a secret, or is too large)."
+UNSETTLED = (
+    "Lacuna: nothing was changed, since the editor has not said yet what its settings are. Ask again in a moment."
+)
 TURNED_OFF = "Lacuna: nothing was changed, since Lacuna is turned off. Set `enable` in its settings to true."
 NO_CHANGE = "Lacuna: nothing to change here."
 CUT_OFF = Notice("cut off", "Lacuna: the answer was cut off before its end; nothing was changed.", prominent=True)
@@ -81,7 +83,7 @@ class Errand:
         """What `work` gives; None when nothing came of it, and the person was told why. Finishes the job.
 
         Raises JsonRpcContentModified when the document changed under it, JsonRpcRequestCancelled when the person
-        cancelled its progress.
+        cancelled its progress, asked for something newer or turned Lacuna off.
         """
         try:
             async with self._progress:
@@ -89,6 +91,8 @@ class Errand:
         except Superseded:
             if self._progress.is_cancelled:
                 raise JsonRpcRequestCancelled("cancelled") from None
+            if self._job.is_superseded and self._job.why != "changed":
+                raise overtaken(by_settings=self._job.why == "turned off") from None
             raise content_modified() from None
         except NoAnswer as nothing:
             self.tell(nothing.notice.text, is_fault=nothing.notice.is_fault)
@@ -103,6 +107,8 @@ class Errand:
         feed = draft_feed(self._session, snapshot, area) if request.wants_drafts else None
         expected = len(request.draft if isinstance(request, Fill) else request.selection) or _CHARS_OF_A_GAP
         listener = self._listener(feed, expected, part or Part())
+        if self._session.engine.state != "ready":
+            self._progress.say("waiting for the engine")
         done = await ask(self._session, self._job, request, listener)
         if done.stats.stop in ("budget", "deadline"):
             raise NoAnswer(CUT_OFF)
@@ -129,10 +135,14 @@ class Errand:
 
 def may_ask(session: Session, snapshot: Snapshot) -> bool:
     """Whether the engine may be asked about this document at all. If not, the person is told why."""
+    if session.awaits_settings:
+        session.answer_act(UNSETTLED)
+        return False
     if not snapshot.settings.enable:
         session.answer_act(TURNED_OFF)
         return False
-    if refusal(snapshot.document, snapshot.settings) is not None:
-        session.answer_act(UNSHARED)
+    refused = refusal(snapshot.document, snapshot.settings)
+    if refused is not None:
+        session.answer_act(explained(refused))
         return False
     return True

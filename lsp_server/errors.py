@@ -2,6 +2,8 @@
 
     NoAnswer                    nothing to offer: the reply is null or empty, nobody is bothered
     content_modified  -32801    the text moved on while the engine worked; editors are quiet about it
+    outdated          -32801    the text had moved on before anything was begun
+    overtaken         -32800    the text is the same, but the answer is not wanted any more; editors are quiet, too
     invalid_params    -32602    the request itself is wrong; says in what
     Notice                      one message to a person: the answer to an act of theirs, or, where they only
                                 type, at most once while the engine's state lasts
@@ -14,10 +16,19 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import (
+    JsonRpcContentModified,
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcRequestCancelled,
+)
 
 from engine.protocol.errors import EngineError
 from lsp_server.sentences import sentences
+from lsp_server.uris import parts_of
+
+# Of a file's name in a message.
+_NAME_CHARS = 100
 
 # Kinds that pass by themselves: worth a line in the log, not a person's attention.
 PASSING_KINDS = frozenset({"loading", "draining"})
@@ -53,7 +64,9 @@ def notice_for(error: EngineError) -> Notice:
     """What a person is told about an engine failure: what happened, and what to do about it."""
     text = f"Lacuna: {sentences(error.message, error.remedy)}"
     passes = error.kind in PASSING_KINDS
-    return Notice(error.kind, text, prominent=not passes, is_fault=not passes and error.kind not in REQUEST_KINDS)
+    is_fault = not passes and error.kind not in REQUEST_KINDS
+    # One that went away is started again by itself; if that fails, the engine's state says so.
+    return Notice(error.kind, text, prominent=not passes and error.kind != "gone", is_fault=is_fault)
 
 
 def notice_for_state(state: str, message: str) -> Notice:
@@ -69,9 +82,30 @@ def notice_while_failed(why: str, *, is_retried: bool) -> Notice:
     return Notice("failed", f"Lacuna: {text}", prominent=True, is_fault=True, is_known=True)
 
 
+def notice_of_loss(uri: str) -> Notice:
+    """What a person is told when a change of a document could not be understood: only they can open it again."""
+    name = parts_of(uri).path.rsplit("/", 1)[-1][:_NAME_CHARS] or "a document"
+    text = f"the editor sent a change of {name} that cannot be understood; until it is closed and opened again"
+    return Notice(f"lost {uri}", f"Lacuna: {text}, nothing is offered there.", prominent=True)
+
+
 def content_modified() -> JsonRpcException:
-    """The reply to a request whose document has changed since."""
+    """The reply to a request whose document changed, or was closed, under its work."""
     return JsonRpcContentModified("the text changed while the engine worked; nothing was applied")
+
+
+def outdated() -> JsonRpcException:
+    """The reply to a request for a text that is not there any more."""
+    return JsonRpcContentModified("the document has changed since this was made; ask again")
+
+
+def overtaken(*, by_settings: bool) -> JsonRpcException:
+    """The reply to a request that a newer one, or settings that turn Lacuna off, made useless.
+
+    LSP keeps ServerCancelled (-32802) for requests that say they may be cancelled by a server, and these do not.
+    """
+    cause = "Lacuna was turned off" if by_settings else "a newer request for this document took its place"
+    return JsonRpcRequestCancelled(f"{cause}; nothing was applied")
 
 
 def invalid_params(message: str) -> JsonRpcException:

@@ -20,6 +20,9 @@ from lsp_server.settings import parse
 NAME = "lacuna"
 METHOD = "initialize"
 
+# The largest number that every system can be asked about: it is a signed one of 32 bits.
+_HIGHEST_PID = 2**31 - 1
+
 # `TextDocumentSyncKind.Incremental`
 _INCREMENTAL = 2
 
@@ -92,6 +95,8 @@ def _uri(folder: object) -> str:
 
 
 def _pid(stated: object) -> int | None:
-    if stated is None or (isinstance(stated, int) and not isinstance(stated, bool)):
-        return stated
-    raise ValueError("processId is neither a number nor null")
+    if stated is None:
+        return None
+    if not isinstance(stated, int) or isinstance(stated, bool) or abs(stated) > _HIGHEST_PID:
+        raise ValueError("processId is neither a process's number nor null")
+    return stated

@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeVar
 from lsp_server.rebase import Moved
 
 Kind = Literal["inline", "menu", "rewrite"]
+# What made a job's result useless: a newer job, another text (or none), the person's settings.
+Why = Literal["newer", "changed", "turned off"]
 Result = TypeVar("Result")
 
 
@@ -25,13 +27,14 @@ class Job:
     """A claim on a (document, kind), made before the first await of a handler.
 
     `outlives` says whether the job's result is still good once the document has moved on; by default it is not.
-    `is_behind` says that its request has been answered and its work goes on for the next one.
+    `is_behind` says that its request has been answered and its work goes on for the next one. `why` says what ended it.
     """
 
     def __init__(self, owner: Inflight, uri: str, kind: Kind) -> None:
         self.uri = uri
         self.kind: Kind = kind
         self.is_behind = False
+        self.why: Why = "changed"
         self.outlives: Callable[[Moved], bool] = lambda _moved: False
         self._owner = owner
         self._superseded = asyncio.Event()
@@ -41,8 +44,10 @@ class Job:
         """Whether something newer took this job's place."""
         return self._superseded.is_set()
 
-    def supersede(self) -> None:
+    def supersede(self, why: Why = "changed") -> None:
         """End this job: whatever it runs is cancelled. Harmless when it is over already."""
+        if not self.is_superseded:
+            self.why = why
         self._superseded.set()
 
     async def run(self, work: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
@@ -77,15 +82,15 @@ class Inflight:
 
     def claim(self, uri: str, kind: Kind) -> Job:
         """A new live job; the one that held the place is superseded."""
-        self.supersede(uri, kind)
+        self.supersede(uri, kind, why="newer")
         job = Job(self, uri, kind)
         self._live[uri, kind] = job
         return job
 
-    def supersede(self, uri: str, *kinds: Kind) -> None:
+    def supersede(self, uri: str, *kinds: Kind, why: Why = "changed") -> None:
         """End the live jobs of a document; without `kinds`, all of them."""
         for key in [key for key in self._live if key[0] == uri and (not kinds or key[1] in kinds)]:
-            self._live.pop(key).supersede()
+            self._live.pop(key).supersede(why)
 
     def move(self, uri: str, moved: Moved) -> None:
         """A document is about to move on: its live jobs end, but for those that outlive the changes."""
@@ -95,7 +100,7 @@ class Inflight:
     def make_room(self) -> None:
         """Somebody waits for the engine: jobs that nobody waits for end."""
         for key in [key for key, job in self._live.items() if job.is_behind]:
-            self._live.pop(key).supersede()
+            self._live.pop(key).supersede("newer")
 
     def release(self, job: Job) -> None:
         """Forget `job` if it is still the live one."""

@@ -66,6 +66,16 @@ DENSE_FROM_CHARS = 20_000
 DENSE_MEAN_LINE_CHARS = 240
 
 
+def explained(refused: Refusal) -> str:
+    """What a person is told who asks for something in a file that the engine is not asked about: the true reason."""
+    reason = {
+        "secret": "its name looks like that of a secret; see `privacy.secretFiles` and `privacy.openFiles`",
+        "huge": f"it is longer than {HUGE_CHARS:,} characters",
+        "dense": f"its lines are longer than {DENSE_MEAN_LINE_CHARS} characters on average, as in generated text",
+    }.get(refused, "it is turned off in the settings")
+    return f"Lacuna: this file is not given to the engine ({reason})."
+
+
 def is_secret(uri: str, settings: Settings) -> bool:
     """Whether the file's name says that its text must not reach the engine. The user's patterns go first."""
     path = _path(uri)

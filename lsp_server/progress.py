@@ -104,6 +104,12 @@ class Progress:
         if self._begun:
             self._send(types.WorkDoneProgressReport(message=self._message, percentage=percent, cancellable=True))
 
+    def say(self, message: str) -> None:
+        """What is going on while nothing is settled yet."""
+        self._message = message
+        if self._begun:
+            self._send(types.WorkDoneProgressReport(message=message, percentage=self._percent, cancellable=True))
+
     async def __aenter__(self) -> Progress:
         if self._token is not None:
             self._begin(self._token)

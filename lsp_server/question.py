@@ -5,6 +5,7 @@ Knows neither documents nor the wire.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from engine.protocol.errors import EngineError
@@ -18,12 +19,10 @@ from lsp_server.session import Session
 LONGEST_GRACE_S = 2.0
 SHORTEST_GRACE_S = 0.25
 
-LATE = Notice(
-    "late",
-    "Lacuna: the engine did not answer in time. Ask again; if that does not help, run `lacuna engine stop`.",
-    prominent=False,
-    is_fault=True,
-)
+# How long an engine that did not answer in time is asked why.
+REPORT_S = 1.0
+
+LATE = Notice("late", "Lacuna: the engine did not answer in time: it is busy, or this machine is.", prominent=False)
 
 
 async def ask(
@@ -36,20 +35,23 @@ async def ask(
 ) -> Done:
     """The engine's result, recorded. Raises NoAnswer, or Superseded when the job was overtaken.
 
-    An engine that is not ready is not waited for. One that left for want of work is called back. Without `patience_s`
-    the request's own deadline and some grace are waited for. Work that nobody waits for any more makes room.
+    An engine that is on its way is waited for by who picked a rewrite, and not by who types. One that left for want of
+    work is called back. Without `patience_s` the request's own deadline and some grace are waited for, the engine's
+    start included. Work that nobody waits for any more makes room.
     """
     engine = session.engine
     session.wake_engine()
     session.inflight.make_room()
-    if engine.state != "ready":
+    is_act = job.kind == "rewrite"
+    if engine.state != "ready" and not (is_act and engine.state in ("starting", "loading")):
         raise NoAnswer(_not_ready(session, job))
     try:
-        done = await job.run(
-            engine.submit(request, on_draft, on_found=on_found), patience_s or _patience_s(request.deadline_ms)
-        )
+        work = engine.submit(request, on_draft, on_found=on_found, wait=is_act)
+        done = await job.run(work, patience_s or _patience_s(request.deadline_ms))
     except TimeoutError:
-        raise NoAnswer(LATE) from None
+        if engine.state != "ready":
+            raise NoAnswer(_not_ready(session, job)) from None
+        raise NoAnswer(await _late(session) if is_act else LATE) from None
     except EngineError as error:
         raise NoAnswer(notice_for(error)) from error
     session.record(job.kind, done.stats)
@@ -62,6 +64,20 @@ def _patience_s(deadline_ms: int) -> float | None:
         return None
     deadline_s = deadline_ms / 1000
     return deadline_s + min(LONGEST_GRACE_S, SHORTEST_GRACE_S + deadline_s / 2)
+
+
+async def _late(session: Session) -> Notice:
+    """Why a rewrite did not come in time: it serves all editors, and is stuck only if it says nothing at all."""
+    try:
+        async with asyncio.timeout(REPORT_S):
+            report = await session.engine.status()
+    except (EngineError, TimeoutError):
+        text = "the engine does not answer. Ask again; if that does not help, run `lacuna engine stop`."
+        return Notice("late", f"Lacuna: {text}", prominent=False, is_fault=True)
+    # What was given up a moment ago may still be counted.
+    others = "with other work, perhaps another editor's, " if report.jobs_running > 1 else ""
+    text = f"the engine is busy {others}and could not finish this in time. Nothing was changed; ask again later."
+    return Notice("late", f"Lacuna: {text}", prominent=False)
 
 
 def _not_ready(session: Session, job: Job) -> Notice:

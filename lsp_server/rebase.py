@@ -45,7 +45,7 @@ class Anchor:
                 # Measured, not reckoned: two halves of a character that meet are one.
                 shift = changed.length - document.length
                 span = span[0] + shift, span[1] + shift
-            elif not _is_below(text, span[1], first, change.text):
+            elif not _is_below(text, span[1], first, last, change.text):
                 return False
             document = changed
         self.start, self.end = span
@@ -61,9 +61,10 @@ def _is_above(text: str, start: int, first: int, last: int, inserted: str) -> bo
     return ends_line and not (text[line : line + 1] == "\n" and (inserted or text[:first]).endswith("\r"))
 
 
-def _is_below(text: str, end: int, first: int, inserted: str) -> bool:
+def _is_below(text: str, end: int, first: int, last: int, inserted: str) -> bool:
     if end and text[end - 1 : end] in _LINE_ENDS:
-        return first >= end and not (text[end - 1] == "\r" and inserted.startswith("\n") and first == end)
+        behind = inserted or text[last : last + 1]
+        return first >= end and not (text[end - 1] == "\r" and behind.startswith("\n") and first == end)
     found = [place for place in (text.find(mark, end) for mark in _LINE_ENDS) if place >= 0]
     line_end = min(found, default=len(text))
     return first > line_end or (first == line_end and inserted.startswith(_LINE_ENDS))

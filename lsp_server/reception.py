@@ -37,7 +37,8 @@ def greet(body: bytes) -> Greeting | None:
         return None
     try:
         understood = handshake.understand(message.get("params"))
-    except ValueError:
+        result = handshake.answer(understood)
+        reply = to_frame(json.dumps({"jsonrpc": _VERSION, "id": message_id, "result": result}))
+    except Exception:  # noqa: BLE001 (whatever it is, the server says it as this id's one answer, and lives on)
         return None
-    result = handshake.answer(understood)
-    return Greeting(understood, to_frame(json.dumps({"jsonrpc": _VERSION, "id": message_id, "result": result})))
+    return Greeting(understood, reply)

@@ -13,7 +13,7 @@ from lsprotocol import types
 from lsp_server import actions, passage
 from lsp_server.commented_code import instructed
 from lsp_server.errand import Errand, may_ask
-from lsp_server.errors import content_modified
+from lsp_server.errors import outdated
 from lsp_server.hole_filling import fill_holes
 from lsp_server.holes import Hole, find_holes
 from lsp_server.offered_edit import offered_edit
@@ -22,7 +22,7 @@ from lsp_server.progress import Token
 from lsp_server.revision import Revision, revise
 from lsp_server.session import Session, Snapshot
 from lsp_server.stubs import find_stubs
-from lsp_server.tickets import Ticket, is_current
+from lsp_server.tickets import Ticket, brought_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,10 @@ def redeem(session: Session, ticket: Ticket, title: str, token: Token | None) ->
     Raises JsonRpcContentModified when the text is no longer the one the ticket was made for.
     """
     snapshot = session.snapshot(ticket.uri)
-    if snapshot is None or not is_current(ticket, snapshot.document):
-        raise content_modified()
+    current = brought_up(ticket, snapshot.document, session.trail(ticket.uri)) if snapshot is not None else None
+    if snapshot is None or current is None:
+        raise outdated()
+    ticket = current
     if not may_ask(session, snapshot):
         return None
     found = _holes(snapshot, ticket)

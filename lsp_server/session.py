@@ -23,6 +23,7 @@ from lsp_server.positions import PositionEncoding
 from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
 from lsp_server.settings import Problem, Settings
+from lsp_server.trail import Trail
 from lsp_server.typing_state import TypingState
 from lsp_server.vicinity import Around, Vicinity
 from lsp_server.workspace import Workspace
@@ -31,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 RESULTS_KEPT = 16
 RETRY_PAUSE_S = 5.0
+# Of wrong settings as many are named in one message, each in so many characters.
+PROBLEMS_SAID = 20
+PROBLEM_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,10 @@ class Session:
         self.vicinity = Vicinity(self.workspace, clock)
         self.capabilities = Capabilities()
         self.encoding = PositionEncoding.UTF16
-        # While the editor has yet to be asked, its settings may still say that nothing is wanted.
+        # Until the editor has said its settings nothing is offered or asked: they may say that nothing is wanted.
         self.awaits_settings = False
         self._documents: dict[str, Document] = {}
+        self._trails: dict[str, Trail] = {}
         self._reported: tuple[Problem, ...] = ()
         self._told: set[str] = set()
         self.engine_message = ""
@@ -105,7 +110,7 @@ class Session:
         """End the jobs of documents whose settings now say that nothing is wanted."""
         for uri in self._documents:
             if not self.vicinity.settings_for(uri).enable:
-                self.inflight.supersede(uri)
+                self.inflight.supersede(uri, why="turned off")
 
     def report_problems(self) -> None:
         """Say what is wrong with the options and was not at the last report, however often they come.
@@ -116,7 +121,9 @@ class Session:
         new = [problem for problem in problems if problem not in self._reported]
         self._reported = problems
         if new:
-            self.editor.warn("Lacuna settings: " + "; ".join(str(problem) for problem in new))
+            said = [_shortened(str(problem)) for problem in new[:PROBLEMS_SAID]]
+            said += [f"and {len(new) - len(said)} more"] if len(new) > len(said) else []
+            self.editor.warn("Lacuna settings: " + "; ".join(said))
 
     # Documents
 
@@ -130,6 +137,7 @@ class Session:
         self.inflight.supersede(document.uri)
         self.typing.forget(document.uri)
         self._documents[document.uri] = document
+        self._trails[document.uri] = Trail()
         self.vicinity.touch(document.uri, 0)
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> None:
@@ -137,6 +145,7 @@ class Session:
         document = self._documents.get(uri)
         if document is not None:
             self.inflight.move(uri, Moved(document, changes, self.encoding))
+            self._trails[uri].add(document, changes, self.encoding)
             self.typing.changed(document)
             changed = self._documents[uri] = apply_changes(document, version, changes, self.encoding)
             self.typing.deletions.changed(document, changed, changes, self.encoding)
@@ -146,6 +155,7 @@ class Session:
         """Forget everything about a document."""
         self.inflight.supersede(uri)
         self._documents.pop(uri, None)
+        self._trails.pop(uri, None)
         self.vicinity.forget(uri)
         self.typing.forget(uri)
 
@@ -159,13 +169,20 @@ class Session:
         """The document as it is now; only for handlers that change it."""
         return self._documents.get(uri)
 
+    def trail(self, uri: str) -> Trail:
+        """Where places of older versions of a document have gone."""
+        return self._trails.get(uri) or Trail()
+
     def snapshot(self, uri: str) -> Snapshot | None:
         """The document as it is now with all that shapes a reply; None when it is not open."""
         document = self._documents.get(uri)
         if document is None:
             return None
         around = self.vicinity.around(document, self._documents.get)
-        return Snapshot(document, self.vicinity.settings_for(uri), self.capabilities, self.encoding, around)
+        settings = self.vicinity.settings_for(uri)
+        if self.awaits_settings:
+            settings = replace(settings, enable=False, inline=False, menu=False)
+        return Snapshot(document, settings, self.capabilities, self.encoding, around)
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """Whether the document is still the very one of the snapshot (not just one of the same version)."""
@@ -206,8 +223,11 @@ class Session:
     # Telling
 
     def tell(self, notice: Notice) -> None:
-        """Send a notice to who types, unless its key was told since the engine was last ready."""
-        if notice.is_known or notice.key in self._told:
+        """Send a notice to who types, unless its key, or its text for an act, was told since the engine was last ready.
+
+        The engine that a person's act found dead is no news to who goes on typing.
+        """
+        if notice.is_known or notice.key in self._told or notice.text in self._told:
             return
         self._told.add(notice.key)
         if notice.prominent:
@@ -217,6 +237,7 @@ class Session:
 
     def answer_act(self, text: str, *, is_fault: bool = False) -> None:
         """Tell a person what came of something they did: each act has its answer, a Warning for an engine's fault."""
+        self._told.add(text)
         if is_fault:
             self.editor.alert(text)
         else:
@@ -229,3 +250,7 @@ class Session:
         if state == "ready":
             self._told.clear()
         self.tell(replace(notice, key=f"state {state}: {message}"))
+
+
+def _shortened(problem: str) -> str:
+    return problem if len(problem) <= PROBLEM_CHARS else problem[: PROBLEM_CHARS - 1] + "…"

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from lsp_server.own_actions import OwnAction, parse_own_actions
+from lsp_server.own_actions import OwnAction, is_one_line, parse_own_actions
+
+# Every entry of a list is looked for in a whole document or in every path.
+LONGEST_ITEM = 500
+# More levels than the path of any setting has.
+_DEEPEST = 8
 
 Value: TypeAlias = bool | int | str | tuple[str, ...] | tuple[OwnAction, ...]
 
@@ -39,6 +43,12 @@ class Rule:
     most: int = 0
     choices: tuple[str, ...] = ()
     are_actions: bool = False
+    most_items: int = 256
+
+    @property
+    def meaning(self) -> str:
+        """`doc`, with the limits of a number behind it."""
+        return f"{self.doc} {self.least} to {self.most}." if self.most else self.doc
 
 
 def _setting(default: Any, path: str, doc: str, **limits: Any) -> Any:
@@ -107,6 +117,7 @@ class Settings:
         ("<fill>", "...", "pass  # fill"),
         "holes.markers",
         "What a hole to be filled looks like. `...`, and a marker with a blank in it, must be alone in a body.",
+        most_items=32,
     )
     own_actions: tuple[OwnAction, ...] = _setting(
         (),
@@ -178,20 +189,23 @@ def parse(options: object) -> tuple[Settings, list[Problem]]:
     return dataclasses.replace(Settings(), **chosen), problems  # type: ignore[arg-type]
 
 
-def merge(below: object, above: object) -> object:
-    """`above` laid over `below`, key by key; anything that is not an object replaces what is below it."""
-    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+def merge(below: object, above: object, depth: int = _DEEPEST) -> object:
+    """`above` laid over `below`, key by key; anything that is not an object replaces what is below it.
+
+    So does what lies deeper than `depth`: no setting does, and options may be nested as deep as JSON can be read.
+    """
+    if not depth or not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return below if above is None else above
     merged = dict(below)
     for key, value in above.items():
-        merged[key] = merge(merged[key], value) if key in merged else value
+        merged[key] = merge(merged[key], value, depth - 1) if key in merged else value
     return merged
 
 
 def markdown_table() -> str:
     """The settings as a Markdown table, as README shows it."""
     lines = ["| setting | default | meaning |", "|---|---|---|"]
-    lines += [f"| `{rule.path}` | `{_shown(default)}` | {rule.doc} |" for _, default, rule in rules()]
+    lines += [f"| `{rule.path}` | `{_shown(default)}` | {rule.meaning} |" for _, default, rule in rules()]
     return "\n".join(lines) + "\n"
 
 
@@ -220,7 +234,7 @@ def _checked(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
     if rule.are_actions:
         own_actions, fault = parse_own_actions(raw)
         return own_actions, fault
-    return _checked_list(raw, default)
+    return _checked_list(raw, default, rule)
 
 
 def _checked_choice(raw: object, default: str, rule: Rule) -> tuple[str, str]:
@@ -229,17 +243,24 @@ def _checked_choice(raw: object, default: str, rule: Rule) -> tuple[str, str]:
     return default, "must be one of " + ", ".join(rule.choices)
 
 
-def _checked_list(raw: object, default: Value) -> tuple[Value, str]:
-    if isinstance(raw, list | tuple) and all(isinstance(item, str) for item in raw):
-        return tuple(raw), ""
-    return default, "must be a list of strings"
+def _checked_list(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
+    if not isinstance(raw, list | tuple) or not all(isinstance(item, str) for item in raw):
+        return default, "must be a list of strings"
+    if len(raw) > rule.most_items:
+        return default, f"may have {rule.most_items} entries, not {len(raw)}"
+    for number, item in enumerate(raw, start=1):
+        if len(item) > LONGEST_ITEM:
+            return default, f"entry {number} is longer than {LONGEST_ITEM} characters"
+        if not is_one_line(item):
+            return default, f"entry {number} must be one line with text in it"
+    return tuple(raw), ""
 
 
 def _checked_number(raw: object, default: int, rule: Rule) -> tuple[int, str]:
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return default, f"must be a whole number, not {_kind(raw)}"
-    # Lua has one kind of number, so Neovim may send 300.0 for 300.
-    if not math.isfinite(raw) or raw != int(raw):
+    # Lua has one kind of number, so Neovim may send 300.0 for 300. An int may be larger than any float.
+    if isinstance(raw, float) and not raw.is_integer():
         return default, "must be a whole number"
     if not rule.least <= raw <= rule.most:
         return default, f"must lie between {rule.least} and {rule.most}"

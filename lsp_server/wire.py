@@ -181,7 +181,7 @@ class StrictProtocol(LanguageServerProtocol):
     def _on_cancel(self, params: object) -> None:
         message_id = _usable_id(params)
         if message_id is not None and message_id in self._running:
-            self._running[message_id].cancel()
+            _cancel_soon(self._running[message_id])
 
     def _on_response(self, message: dict[str, Any]) -> None:
         """A reply to a request of ours; anything else that looks like one is ignored."""
@@ -267,7 +267,7 @@ class StrictProtocol(LanguageServerProtocol):
         self._shutdown = True
         for task in [*self._running.values(), *self._background]:
             if task is not asyncio.current_task():
-                task.cancel()
+                _cancel_soon(task)
 
     def exit(self) -> None:
         """The editor lets the process go: with 0 after a shutdown, as the specification asks, otherwise with 1."""
@@ -287,6 +287,11 @@ class StrictProtocol(LanguageServerProtocol):
         with contextlib.suppress(asyncio.CancelledError):
             # Answers are written by callbacks, which run one turn of the loop later.
             await asyncio.sleep(0)
+
+
+def _cancel_soon(task: asyncio.Future[Any]) -> None:
+    """Cancel a task, but not before its first step: one that never began cannot give back what its handler claimed."""
+    task.get_loop().call_soon(task.cancel)
 
 
 def _usable_id(message: object) -> MessageId | None:

@@ -7,7 +7,7 @@ know documents, the editor or the wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from lsp_server.settings import Problem, Settings, merge, parse
 from lsp_server.uris import parts_of
@@ -28,6 +28,8 @@ class Workspace:
         self._shared: object = None
         # None stands for a folder whose own options are not known: it has those of all.
         self._own: dict[str, object] = {}
+        # Of options that are none at all, by folder, "" for all: what was there before them holds on.
+        self._misfits: dict[str, list[Problem]] = {}
         self._places: dict[str, Place] = {}
         self._resolved: dict[str, Settings] = {}
 
@@ -48,19 +50,22 @@ class Workspace:
 
     def configure(self, options: object) -> None:
         """Lay `options` over those of `initialize`, for every folder that has none of its own."""
-        self._shared = options
+        if self._fits("", options):
+            self._shared = options
         self._resolve()
 
     def configure_folder(self, uri: str, options: object) -> None:
         """Options for one folder, None when it has none. A folder that has gone meanwhile is not known any more."""
         if uri in self._own:
-            self._own[uri] = options
+            if self._fits(uri, options):
+                self._own[uri] = options
             self._resolve()
 
     def change_folders(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
         """Folders come without options of their own; those of a removed one are forgotten."""
         for uri in removed:
             self._own.pop(uri, None)
+            self._misfits.pop(uri, None)
         for uri in added:
             self._own.setdefault(uri, None)
         self._places = {uri: _place(uri) for uri in self._own}
@@ -91,14 +96,24 @@ class Workspace:
     def _resolve(self) -> None:
         shared = merge(self._first, self._shared)
         self.settings, found = parse(shared)
-        problems, self._resolved = list(found), {}
+        problems, self._resolved = self._misfits.get("", []) + found, {}
         for folder, own in self._own.items():
+            faults = list(self._misfits.get(folder, ()))
             if own is not None:
                 self._resolved[folder], found = parse(merge(shared, own))
-                # A fault all folders share is one fault.
-                new = (each for each in found if each not in problems)
-                problems += [Problem(f"{each.path} in {folder}", each.message) for each in new]
+                faults += found
+            # A fault all folders share is one fault.
+            new = (each for each in faults if each not in problems)
+            problems += [Problem(f"{each.path} in {folder}", each.message) for each in new]
         self.problems = tuple(problems)
+
+    def _fits(self, folder: str, options: object) -> bool:
+        """Whether they are options, or none; if not, that is a problem until others come."""
+        if options is None or isinstance(options, Mapping):
+            self._misfits.pop(folder, None)
+            return True
+        self._misfits[folder] = parse(options)[1]
+        return False
 
 
 def _place(uri: str) -> Place:

@@ -15,9 +15,8 @@ from lsprotocol import types
 from lsp_server import actions
 from lsp_server.actions import APPLY, Action, is_wanted
 from lsp_server.commented_code import instructed
-from lsp_server.errand import UNSHARED
 from lsp_server.holes import find_holes
-from lsp_server.privacy import refusal
+from lsp_server.privacy import explained, refusal
 from lsp_server.ranges import span_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.stubs import is_unfinished
@@ -62,9 +61,10 @@ def code_action(session: Session, params: types.CodeActionParams) -> list[types.
 
 def _offers(snapshot: Snapshot, params: types.CodeActionParams, *, is_automatic: bool) -> Iterator[Offer]:
     start, end = span_of(snapshot, params.range)
-    if refusal(snapshot.document, snapshot.settings) is not None:
+    refused = refusal(snapshot.document, snapshot.settings)
+    if refused is not None:
         if start < end:
-            yield Offer(actions.FILL_SELECTION, start, end, UNSHARED)
+            yield Offer(actions.FILL_SELECTION, start, end, explained(refused))
         return
     whole = whole_words(snapshot.document, start, end)
     yield from _fixes(snapshot, params.context.diagnostics, *whole)

@@ -74,7 +74,10 @@ def _begin_to_hold(session: Session) -> None:
 
 
 def _ours(settings: object) -> object:
-    """The section in what was pushed; editors push it alone, or inside an object of all sections."""
-    if not isinstance(settings, dict) or not settings:
+    """The section in what was pushed; editors push it alone, or inside an object of all sections.
+
+    None where nothing was: an editor may write an empty object as an empty list. What is no object is a wrong value.
+    """
+    if settings is None or settings in ({}, []):
         return None
-    return settings.get(SECTION, settings)
+    return settings.get(SECTION, settings) if isinstance(settings, dict) else settings

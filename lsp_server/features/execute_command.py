@@ -23,7 +23,7 @@ from lsp_server import __version__
 from lsp_server.actions import APPLY
 from lsp_server.commands import ACCEPTED, COMMANDS, REWRITE, STATUS
 from lsp_server.errand import Errand, may_ask
-from lsp_server.errors import content_modified, invalid_params
+from lsp_server.errors import invalid_params, outdated
 from lsp_server.offered_edit import offered_edit
 from lsp_server.passage import Passage, to_rewrite
 from lsp_server.progress import Token
@@ -58,7 +58,7 @@ def _rewrite(session: Session, argument: object, token: Token | None) -> Awaitab
     if snapshot is None:
         raise invalid_params("the document is not open")
     if version is not None and version != snapshot.document.version:
-        raise content_modified()
+        raise outdated()
     start, end = span_of(snapshot, area)
     if start == end:
         raise invalid_params("the range is empty: select the text to rewrite")

@@ -15,7 +15,7 @@ from typing import Any
 from lsprotocol import types
 
 from lsp_server.errand import Errand, may_ask
-from lsp_server.errors import content_modified, invalid_params
+from lsp_server.errors import invalid_params, outdated
 from lsp_server.hole_filling import fill_holes
 from lsp_server.holes import Hole, find_holes
 from lsp_server.progress import Token
@@ -34,7 +34,7 @@ def fill_holes_of(session: Session, params: object) -> Awaitable[dict[str, Any] 
     if snapshot is None:
         raise invalid_params("the document is not open")
     if version is not None and version != snapshot.document.version:
-        raise content_modified()
+        raise outdated()
     ranges = [Hole(*span_of(snapshot, area)) for area in areas]
     if any(right.start < left.end or right == left for left, right in pairwise(sorted(ranges))):
         raise invalid_params("the ranges overlap")

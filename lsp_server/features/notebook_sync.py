@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from lsp_server.content_changes import changes_of
 from lsp_server.document import Document
+from lsp_server.errors import notice_of_loss
 from lsp_server.notebook import Notebook
 from lsp_server.session import Session
 
@@ -51,7 +52,10 @@ def garbled(session: Session, method: str, params: object) -> None:
     head = params.get("notebookDocument") if isinstance(params, dict) else None
     uri = head.get("uri") if isinstance(head, dict) else None
     if method in (types.NOTEBOOK_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_OPEN) and isinstance(uri, str):
+        is_news = method == types.NOTEBOOK_DOCUMENT_DID_OPEN or session.vicinity.notebooks.get(uri) is not None
         _forget(session, uri, ())
+        if is_news:
+            session.tell(notice_of_loss(uri))
 
 
 def _restructure(session: Session, uri: str, structure: types.NotebookDocumentCellChangeStructure) -> None:

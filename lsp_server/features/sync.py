@@ -6,6 +6,7 @@ from lsprotocol import types
 
 from lsp_server.content_changes import changes_of
 from lsp_server.document import Document
+from lsp_server.errors import notice_of_loss
 from lsp_server.session import Session
 
 
@@ -37,7 +38,10 @@ def garbled(session: Session, method: str, params: object) -> None:
     head = params.get("textDocument") if isinstance(params, dict) else None
     uri = head.get("uri") if isinstance(head, dict) else None
     if isinstance(uri, str):
+        is_news = method == types.TEXT_DOCUMENT_DID_OPEN or session.document(uri) is not None
         session.close(uri)
+        if is_news:
+            session.tell(notice_of_loss(uri))
 
 
 def _plain(language: object) -> object:

@@ -270,7 +270,7 @@ async def test_a_command_of_an_older_version_is_refused_and_one_that_was_damaged
     async with lsp.session({"text": "x"}, capabilities=SIMPLE) as client:
         client.open(CODE)
         command = (await action(client, "simplify", WHOLE))["command"]
-        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
+        client.send(lsp.change(2, "z", lsp.area((1, 11), (1, 12))))
         for arguments, code in ((command["arguments"], -32801), ([{"title": "Simplify"}], -32602), ([], -32602)):
             with pytest.raises(lsp.ResponseFault) as fault:
                 await client.request("workspace/executeCommand", {"command": "lacuna.apply", "arguments": arguments})

@@ -11,6 +11,36 @@ from tests.fakes import lsp_client as lsp
 pytestmark = pytest.mark.asyncio
 
 
+async def settled(client: lsp.LspClient) -> None:
+    """Until the editor's settings are there nothing is offered."""
+    while await client.inline(0, 8) is None:
+        pass
+
+
+async def test_nothing_is_offered_or_asked_before_the_settings_are_known() -> None:
+    capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
+    async with lsp.session({"text": "a"}, capabilities=capabilities) as client:
+        uri, whole = "file:///w/a.py", lsp.area((0, 0), (0, 5))
+        client.open("x = 1\n")
+        context = {"diagnostics": [], "triggerKind": 1}
+        params = {"textDocument": {"uri": uri}, "range": whole, "context": context}
+        assert await client.request("textDocument/codeAction", params) == []
+        assert await client.inline(0, 5) is None
+        assert (await client.request("textDocument/completion", lsp.place(uri, 0, 5)))["items"] == []
+        rewrite = {"uri": uri, "range": whole, "instruction": "rename x"}
+        command = {"command": "lacuna.rewrite", "arguments": [rewrite]}
+        assert await client.request("workspace/executeCommand", command) is None
+        assert "settings" in (await client.expect("window/showMessage"))["message"]
+        assert await client.request("lacuna/fillHoles", {"textDocument": {"uri": uri}, "ranges": [whole]}) is None
+        assert "settings" in (await client.expect("window/showMessage"))["message"]
+        assert (await client.engine())["requests"] == []
+        (asked,) = [each for each in client.unclaimed if each["method"] == "workspace/configuration"]
+        client.unclaimed.remove(asked)
+        client.send({"jsonrpc": "2.0", "id": asked["id"], "result": [{"enable": True}]})
+        while not await client.request("textDocument/codeAction", params):
+            pass
+
+
 async def test_settings_are_pulled_where_the_editor_can_be_asked() -> None:
     section: dict[str, Any] = {"inlineCompletion": {"maxTokens": 11}}
     capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
@@ -23,6 +53,7 @@ async def test_settings_are_pulled_where_the_editor_can_be_asked() -> None:
     answers = {"workspace/configuration": configuration}
     async with lsp.session({"text": "a"}, capabilities=capabilities, answers=answers) as client:
         client.open("total = ")
+        await settled(client)
         section["inlineCompletion"] = {"maxTokens": 23}
         client.notify("workspace/didChangeConfiguration", {"settings": None})
         while len(asked) < 2:
@@ -43,6 +74,7 @@ async def test_no_engine_is_started_before_the_settings_are_known() -> None:
         client.notify("workspace/didChangeConfiguration", {"settings": {}})
         while (await client.engine())["starts"] == 0:
             pass
+        await settled(client)
         assert (await client.inline(0, 8))[0]["insertText"] == "a"
         client.claim_all("window/logMessage")
 
@@ -54,7 +86,7 @@ async def test_an_editor_that_refuses_keeps_the_settings(answer: Any) -> None:
     options = {"inlineCompletion": {"maxTokens": 11}}
     async with lsp.session({"text": "a"}, capabilities=capabilities, answers=answers, options=options) as client:
         client.open("total = ")
-        await client.inline(0, 8)
+        await settled(client)
         assert (await client.engine())["requests"][-1]["max_tokens"] == 11
 
 
@@ -191,3 +223,22 @@ async def test_initialization_options_and_pushes_reach_an_editor_that_cannot_be_
         assert "inlineCompletion.deadlineMs: must be a whole number, not a string; using 6000" in warning
         client.notify("workspace/didChangeConfiguration", {"settings": {"lacuna": {"inlineCompletion": {}}}})
         assert await tokens_asked(client, "file:///w/app/x.py") == 7
+
+
+@pytest.mark.parametrize("pushed", [5, "x", [1], {"lacuna": 5}])
+async def test_pushed_settings_that_are_no_object_are_reported(pushed: Any) -> None:
+    async with lsp.session({"text": "a"}, options={"inlineCompletion": {"maxTokens": 11}}) as client:
+        client.open("total = ")
+        client.notify("workspace/didChangeConfiguration", {"settings": pushed})
+        assert "lacuna: must be an object" in (await client.expect("window/logMessage"))["message"]
+        await client.inline(0, 8)
+        assert (await client.engine())["requests"][-1]["max_tokens"] == 11
+
+
+async def test_numbers_of_any_size_leave_the_server_alive() -> None:
+    async with lsp.session({"text": "a"}, options={"rewrite": {"maxTokens": 10**400}}) as client:
+        assert "rewrite.maxTokens: must lie" in (await client.expect("window/logMessage"))["message"]
+        client.notify("workspace/didChangeConfiguration", {"settings": {"rewrite": {"deadlineMs": -(10**400)}}})
+        assert "rewrite.deadlineMs: must lie" in (await client.expect("window/logMessage"))["message"]
+        client.open("total = ")
+        assert (await client.inline(0, 8))[0]["insertText"] == "a"

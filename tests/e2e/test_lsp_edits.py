@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import lsp_client as lsp
-from tests.fakes.lsp_actions import CONFIRMING, URI, action, apply, edit_of, rewrite_call
+from tests.fakes.lsp_actions import CONFIRMING, URI, act_call, action, apply, edit_of, rewrite_call
 
 pytestmark = pytest.mark.asyncio
 
@@ -20,22 +20,32 @@ async def test_an_action_of_an_older_version_is_refused_quietly() -> None:
     async with lsp.session({"text": "x"}) as client:
         client.open(CODE)
         offered = await action(client, "simplify", WHOLE)
-        client.send(lsp.change(2, "\n", lsp.area((0, 0), (0, 0))))
+        client.send(lsp.change(2, "z", lsp.area((1, 11), (1, 12))))
         with pytest.raises(lsp.ResponseFault) as fault:
             await client.request("codeAction/resolve", offered)
         assert fault.value.code == CONTENT_MODIFIED
+        assert "has changed since" in fault.value.message
         assert (await client.engine())["requests"] == []
     assert client.log == b""
+
+
+async def test_an_action_made_before_lines_came_above_it_is_done_where_its_text_is_now() -> None:
+    async with lsp.session({"text": "def area(w, h):\n    return h * w"}) as client:
+        client.open(CODE)
+        offered = await action(client, "simplify", WHOLE)
+        client.send(lsp.change(2, "import os\n", lsp.area((0, 0), (0, 0))))
+        client.send(lsp.change(3, "\nend = 1\n", lsp.area((3, 0), (3, 0))))
+        edit = (await client.request("codeAction/resolve", offered))["edit"]
+        assert edit["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 3}
+        moved = f"import os\n{CODE}\nend = 1\n"
+        assert apply(moved, edit) == moved.replace("w * h", "h * w")
 
 
 @pytest.mark.parametrize("through", ["resolve", "command"])
 async def test_a_line_inserted_above_moves_the_edit_with_the_selection(through: str) -> None:
     async with lsp.session({"text": "def area(w, h):\n    return h * w", "hold": True}) as client:
         client.open(CODE)
-        if through == "resolve":
-            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
-        else:
-            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        asked = await act_call(client, through, WHOLE)
         client.send(asked)
         await client.engine_asked(1)
         client.send(lsp.change(2, "import os\n", lsp.area((0, 0), (0, 0))))
@@ -54,10 +64,7 @@ async def test_a_line_inserted_above_moves_the_edit_with_the_selection(through: 
 async def test_a_change_inside_while_the_job_runs_ends_it(through: str, span: dict[str, Any] | None) -> None:
     async with lsp.session({"text": "x", "hold": True}) as client:
         client.open(CODE)
-        if through == "resolve":
-            asked = client.call("codeAction/resolve", await action(client, "simplify", WHOLE))
-        else:
-            asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        asked = await act_call(client, through, WHOLE)
         client.send(asked)
         await client.engine_asked(1)
         client.send(lsp.change(2, "z", span))

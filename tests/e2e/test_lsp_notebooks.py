@@ -132,6 +132,7 @@ async def test_a_change_that_makes_no_sense_leaves_no_wrong_text() -> None:
         open_book(client, *AREA)
         change_book(client, structure={"array": "all"})
         assert await client.inline(0, 12, uri("C")) is None
+        assert "x.ipynb" in (await client.expect("window/showMessage"))["message"]
         open_book(client, *AREA)
         change_book(client, structure={"array": {"start": 99, "deleteCount": 9, "cells": [cell("X")]}})
         assert (await asked(client, "C", 0, 12))[0] == "import math\nr = 2\narea = math."

@@ -185,7 +185,19 @@ async def test_a_newer_edit_of_the_document_takes_the_place_of_the_older() -> No
         assert apply(CODE, edit) == HELD["text"]
         with pytest.raises(lsp.ResponseFault) as fault:
             await client.answer(older)
-        assert fault.value.code == -32801
+        assert fault.value.code == CANCELLED
+        assert "newer request" in fault.value.message
+
+
+async def test_settings_that_turn_it_off_end_an_edit_and_say_so() -> None:
+    async with lsp.session(HELD) as client:
+        client.open(CODE)
+        asked = await begun(client, "command")
+        client.notify("workspace/didChangeConfiguration", {"settings": {"enable": False}})
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.answer(asked)
+        assert fault.value.code == CANCELLED
+        assert "turned off" in fault.value.message
 
 
 async def test_each_of_several_holes_has_its_share_of_the_way() -> None:

@@ -136,6 +136,28 @@ async def test_cancelling_a_command_stops_its_work() -> None:
         assert len((await client.engine())["cancelled"]) == 1
 
 
+@pytest.mark.parametrize("what", ["ghost", "menu", "rewrite", "holes"])
+async def test_a_request_cancelled_before_its_first_step_leaves_no_job(what: str) -> None:
+    async with lsp.session(HELD) as client:
+        client.open("x = 1\n")
+        whole, uri = lsp.area((0, 0), (0, 5)), "file:///w/a.py"
+        argument = {"uri": uri, "range": whole, "instruction": "rename x"}
+        asked = {
+            "ghost": lambda: client.ghost(0, 5),
+            "menu": lambda: client.call("textDocument/completion", lsp.place(uri, 0, 5)),
+            "rewrite": lambda: client.call(
+                "workspace/executeCommand", {"command": "lacuna.rewrite", "arguments": [argument]}
+            ),
+            "holes": lambda: client.call("lacuna/fillHoles", {"textDocument": {"uri": uri}, "ranges": [whole]}),
+        }[what]()
+        client.send(asked, lsp.note("$/cancelRequest", {"id": asked["id"]}))
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.answer(asked)
+        assert fault.value.code == CANCELLED
+        status = await client.request("workspace/executeCommand", {"command": "lacuna.status"})
+        assert status["jobs"] == 0
+
+
 async def test_closing_a_document_ends_its_jobs() -> None:
     async with lsp.session(HELD) as client:
         client.open("total = ")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import lsp_client as lsp
-from tests.fakes.lsp_actions import URI, action, apply, rewrite_call
+from tests.fakes.lsp_actions import URI, act_call, action, apply, rewrite_call
 
 pytestmark = pytest.mark.asyncio
 
@@ -111,12 +111,49 @@ async def act(client: lsp.LspClient, through: str) -> dict[str, Any]:
     return shown
 
 
+SWAPPED = "def area(w, h):\n    return h * w"
 THROUGH = pytest.mark.parametrize("through", ["resolve", "command"])
 
 
 @THROUGH
+@pytest.mark.parametrize("state", ["starting", "loading"])
+async def test_an_act_waits_for_an_engine_on_its_way(through: str, state: str) -> None:
+    capabilities = lsp.VSCODE | {"window": {"workDoneProgress": True}}
+    answers = {"window/workDoneProgress/create": lambda params: None}
+    async with lsp.session({"text": SWAPPED}, state=state, capabilities=capabilities, answers=answers) as client:
+        client.open(CODE)
+        asked = await act_call(client, through, WHOLE)
+        client.send(asked)
+        begun = (await client.expect("$/progress"))["value"]
+        assert (begun["kind"], begun["cancellable"]) == ("begin", True)
+        assert "waiting for the engine" in begun["message"]
+        # Who types is answered at once all the same.
+        assert await client.inline(0, 3) is None
+        client.notify("test/state", {"state": "ready", "message": "ready"})
+        answer = await client.answer(asked)
+        assert apply(CODE, answer["edit"] if through == "resolve" else answer) == CODE.replace("w * h", "h * w")
+        client.claim_all("$/progress")
+        client.claim_all("window/logMessage")
+
+
+async def test_an_act_that_waits_for_the_engine_can_be_cancelled() -> None:
+    async with lsp.session({"text": SWAPPED}, state="loading") as client:
+        client.open(CODE)
+        asked = client.call("workspace/executeCommand", rewrite_call(WHOLE))
+        client.send(asked)
+        assert await client.inline(0, 3) is None
+        client.cancel(asked)
+        with pytest.raises(lsp.ResponseFault) as fault:
+            await client.answer(asked)
+        assert fault.value.code == -32800
+        client.notify("test/state", {"state": "ready", "message": "ready"})
+        assert (await client.engine())["requests"] == []
+        client.claim_all("window/logMessage")
+
+
+@THROUGH
 async def test_no_engine_no_edit_and_a_message_for_each_act(through: str) -> None:
-    async with lsp.session(state="loading") as client:
+    async with lsp.session(state="loading", options={"rewrite": {"deadlineMs": 20}}) as client:
         client.open(CODE)
         for _ in range(3):
             shown = await act(client, through)

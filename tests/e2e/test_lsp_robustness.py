@@ -115,6 +115,7 @@ async def test_a_change_that_cannot_be_read_leaves_no_wrong_text_behind(change: 
         broken = {"textDocument": {"uri": "file:///w/a.py", "version": 2}, "contentChanges": [change]}
         client.notify("textDocument/didChange", broken)
         assert await client.inline(0, 8) is None
+        assert "a.py" in (await client.expect("window/showMessage"))["message"]
         client.open("total = ", version=3)
         assert (await client.inline(0, 8))[0]["insertText"] == "a"
     assert b"didChange" in client.log

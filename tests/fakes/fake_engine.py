@@ -57,6 +57,7 @@ class FakeEngine:
     _callbacks: list[Callable[[EngineState, str], None]] = field(default_factory=list)
     _released: asyncio.Event = field(default_factory=asyncio.Event)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
     _running: set[str] = field(default_factory=set)
 
     def start(self) -> None:
@@ -67,6 +68,7 @@ class FakeEngine:
     def move(self, state: EngineState, message: str) -> None:
         """Change state as a real engine would, and tell."""
         self.state = state
+        self._moved.set()
         for callback in self._callbacks:
             callback(state, message)
 
@@ -91,6 +93,9 @@ class FakeEngine:
         on_found: Callable[[Found], None] | None = None,
         wait: bool = False,
     ) -> Done:
+        while wait and self.state in ("starting", "loading"):
+            self._moved.clear()
+            await self._moved.wait()
         reply = self.replies[min(len(self.requests), len(self.replies) - 1)]
         self.requests.append(request)
         self._asked.set()

@@ -74,3 +74,10 @@ def _start(change: dict[str, Any]) -> tuple[int, int]:
 
 def _end(change: dict[str, Any]) -> tuple[int, int]:
     return change["range"]["end"]["line"], change["range"]["end"]["character"]
+
+
+async def act_call(client: LspClient, through: str, span: dict[str, Any]) -> dict[str, Any]:
+    """A rewrite of `span`, not yet sent: `through` "resolve" an action is picked, through "command" it is asked for."""
+    if through == "resolve":
+        return client.call("codeAction/resolve", await action(client, "simplify", span))
+    return client.call("workspace/executeCommand", rewrite_call(span))

@@ -137,7 +137,7 @@ class Player:
         offered = await self.client.request(method, params)
         chosen = next(item for item in offered if item["kind"].endswith(step.action))
         if step.stale:
-            self.send(self.page(step.uri).replace("\n", (0, 0, 0, 0)))
+            self.send(self.page(step.uri).replace(" ", (0, 0, 0, 0)))
         asked = self._asked(step, "codeAction/resolve", chosen)
         if not step.keep:
             await self._look(asked, step.wanted)

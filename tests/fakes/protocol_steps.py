@@ -105,7 +105,7 @@ class Ask:
 
     `at` is the position where it is not the cursor. `keep` names it for a later `answer`, `times` asks so many at once
     of which the last is looked at. `action` is the end of the kind of the code action that is resolved; with `stale`
-    the document goes on between the offer and that.
+    the document goes on between the offer and that, in its first line.
     """
 
     what: str

@@ -22,6 +22,8 @@ from tests.fakes.soak_documents import About, Desk, OpenText
 from tests.fakes.soak_texts import INSTRUCTIONS, a_place, a_span
 
 CANCELLED, CONTENT_MODIFIED = -32800, -32801
+# An edit ends when its text changes, and when a newer one of the same document is asked for.
+MAY_END = frozenset({CANCELLED, CONTENT_MODIFIED})
 INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32600, -32601, -32602
 
 # What may become of an action's ticket on its way.
@@ -206,7 +208,7 @@ class Asker:
             return
         fresh = [each for each in self.actions if self._desk.is_current(each[0].about)]
         asked, action = self._chance.choice(fresh or list(self.actions))
-        codes = frozenset({CONTENT_MODIFIED})
+        codes = MAY_END
         if self._chance.random() < 0.4:
             argument = {"title": action["title"], "ticket": action["data"]}
             params = {"command": "lacuna.apply", "arguments": [argument]}
@@ -230,7 +232,7 @@ class Asker:
         if self._chance.random() < 0.3:
             argument["version"] = document.version + self._chance.choice((0, 0, -1, 7))
         is_empty = document.model.offset_at(*start) == document.model.offset_at(*end)
-        codes = frozenset({CONTENT_MODIFIED, INVALID_PARAMS} if is_empty else {CONTENT_MODIFIED})
+        codes = MAY_END | {INVALID_PARAMS} if is_empty else MAY_END
         params = self._with_token({"command": "lacuna.rewrite", "arguments": [argument]})
         about = About(document, document.version)
         message = self.call("workspace/executeCommand", params)
@@ -250,7 +252,7 @@ class Asker:
         params = self._with_token({"textDocument": head, "ranges": spans})
         message = self.call("lacuna/fillHoles", params)
         about = About(document, document.version)
-        self.ask(Asked("fill holes", message, about, replies.holes_faults, frozenset({CONTENT_MODIFIED})))
+        self.ask(Asked("fill holes", message, about, replies.holes_faults, MAY_END))
 
     def _with_token(self, params: dict[str, Any]) -> dict[str, Any]:
         """With a token for progress, in half of all cases; one that nobody used before."""

@@ -186,3 +186,17 @@ async def test_a_request_that_ends_in_its_pause_has_outrun_nobody() -> None:
     assert await second is None
     assert session.typing.debounce.window_s == grown
     assert len(engine.requests) == 1
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_document_lost_to_a_garbled_change_is_told_once(times: int) -> None:
+    editor = FakeEditor()
+    session = Session(FakeEngine(), editor, FakeClock())
+    session.open(Document.open("file:///w/some%20file.py", 1, "python", "x"))
+    for _ in range(times):
+        garbled(session, types.TEXT_DOCUMENT_DID_CHANGE, {"textDocument": {"uri": "file:///w/some%20file.py"}})
+    (said,) = editor.shown
+    assert "some file.py" in said
+    assert "opened again" in said
+    garbled(session, types.TEXT_DOCUMENT_DID_OPEN, {"textDocument": {"uri": "file:///w/other.py"}})
+    assert len(editor.shown) == 2

@@ -61,6 +61,7 @@ def test_folders_or_else_the_root(params: dict[str, Any], folders: tuple[str, ..
         {"capabilities": None},
         {"capabilities": {}, "processId": "x"},
         {"capabilities": {}, "processId": True},
+        {"capabilities": {}, "processId": 10**400},
         {"capabilities": {}, "workspaceFolders": [3]},
         {"capabilities": {}, "workspaceFolders": [{"name": "a"}]},
     ],
@@ -75,6 +76,21 @@ def test_a_proper_first_message_is_answered_on_its_own() -> None:
     assert greeting is not None
     assert greeting.handshake == understand(PARAMS)
     assert greeting.reply == to_frame(json.dumps({"jsonrpc": "2.0", "id": "one", "result": answer(understand(PARAMS))}))
+
+
+def test_options_of_any_size_are_answered() -> None:
+    options = {"rewrite": {"maxTokens": 10**400}, "positionEncoding": 10**400}
+    greeting = greet(request(params=PARAMS | {"initializationOptions": options}))
+    assert greeting is not None
+    assert greeting.handshake.encoding is PositionEncoding.UTF16
+
+
+def test_a_fault_of_ours_leaves_the_message_to_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_options: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr("lsp_server.handshake.parse", fail)
+    assert greet(request()) is None
 
 
 @pytest.mark.parametrize(

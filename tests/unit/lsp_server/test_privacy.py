@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lsp_server.document import Document
-from lsp_server.privacy import is_secret, refusal, typing_refusal
+from lsp_server.privacy import DENSE_FROM_CHARS, HUGE_CHARS, explained, is_secret, refusal, typing_refusal
 from lsp_server.settings import Settings
 
 
@@ -112,3 +112,14 @@ def test_files_are_turned_off_by_globs(pattern: str, path: str, is_off: bool) ->
 def test_a_secret_is_one_whatever_else_is_turned_off() -> None:
     settings = Settings(disabled_files=("*.txt",))
     assert typing_refusal(document("a", "file:///w/.env"), settings) == "secret"
+
+
+def test_a_person_is_told_the_reason_that_holds() -> None:
+    dense = document("x" * (DENSE_FROM_CHARS + 1))
+    huge = document("x\n" * (HUGE_CHARS // 2 + 1))
+    for asked, part in ((document("a", "file:///w/.env"), "secret"), (dense, "lines"), (huge, "10,000,000")):
+        refused = refusal(asked, Settings())
+        assert refused is not None
+        others = {"secret", "lines", "10,000,000"} - {part}
+        assert part in explained(refused)
+        assert not any(other in explained(refused) for other in others)

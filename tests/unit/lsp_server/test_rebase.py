@@ -78,6 +78,7 @@ def test_two_halves_of_a_character_that_meet_are_one() -> None:
 def test_no_line_end_is_made_of_two_halves() -> None:
     assert followed("a\n\nb", (2, 4), change((1, 0), (1, 0), "c\r")) is None
     assert followed("a\rb", (0, 2), change((1, 0), (1, 0), "\n")) is None
+    assert followed("a\rb\n", (0, 2), change((1, 0), (1, 1), "")) is None
 
 
 @given(st.data())

@@ -181,6 +181,17 @@ def test_what_a_state_has_told_is_not_told_again_and_a_fault_alerts_who_acted() 
     assert (editor.shown, editor.alerts) == (["said"], ["said", "said"])
 
 
+def test_what_an_act_was_told_is_not_told_to_who_types() -> None:
+    engine = FakeEngine()
+    session, editor, _ = new_session(engine)
+    session.answer_act("broken", is_fault=True)
+    session.tell(Notice("internal", "broken", prominent=True))
+    assert (editor.shown, editor.alerts) == ([], ["broken"])
+    engine.move("ready", "ready")
+    session.tell(Notice("internal", "broken", prominent=True))
+    assert editor.shown == ["broken"]
+
+
 def test_only_recent_results_are_kept() -> None:
     session, _, _ = new_session()
     for _ in range(RESULTS_KEPT + 5):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_server.own_actions import OwnAction
-from lsp_server.settings import Settings, markdown_table, merge, parse, rules
+from lsp_server.own_actions import MOST_ACTIONS, OwnAction
+from lsp_server.settings import LONGEST_ITEM, Settings, markdown_table, merge, parse, rules
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -92,6 +92,51 @@ def test_null_is_not_set_and_a_whole_float_is_a_number() -> None:
     assert parse({"context": {"suffixChars": 300.0}}) == (Settings(suffix_chars=300), [])
 
 
+@pytest.mark.parametrize("value", [10**400, -(10**400), 1e308, float("inf"), True, "1", [1], {"a": 1}])
+def test_no_value_of_a_number_is_fatal_or_taken(value: Any) -> None:
+    for name, default, rule in rules():
+        if isinstance(default, int) and not isinstance(default, bool):
+            settings, problems = parse(nested(rule.path, value))
+            assert getattr(settings, name) == default
+            assert [problem.path for problem in problems] == [rule.path]
+
+
+@pytest.mark.parametrize("item", ["", " ", "\n", "a\nb", "a\n", "x" * (LONGEST_ITEM + 1)])
+def test_an_entry_of_a_list_is_one_line_of_text(item: str) -> None:
+    for name, default, rule in rules():
+        if isinstance(default, tuple) and not rule.are_actions:
+            settings, problems = parse(nested(rule.path, ["*.txt", item]))
+            assert getattr(settings, name) == default
+            assert [problem.path for problem in problems] == [rule.path]
+            assert "entry 2" in problems[0].message
+
+
+def test_lists_are_bounded() -> None:
+    for _, default, rule in rules():
+        if isinstance(default, tuple) and not rule.are_actions:
+            assert parse(nested(rule.path, ["x"] * rule.most_items))[1] == []
+            assert len(parse(nested(rule.path, ["x"] * (rule.most_items + 1)))[1]) == 1
+
+
+ACTION = {"title": "Use pathlib", "instruction": "Use pathlib."}
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [ACTION] * (MOST_ACTIONS + 1),
+        [ACTION | {"title": "Use\npathlib"}],
+        [ACTION | {"title": "x" * 1000}],
+        [ACTION | {"instruction": "x" * 10_000}],
+        [ACTION | {"languages": ["python"] * 1000}],
+    ],
+)
+def test_actions_are_bounded(actions: Any) -> None:
+    settings, problems = parse({"actions": actions})
+    assert settings.own_actions == ()
+    assert [problem.path for problem in problems] == ["actions"]
+
+
 @given(JSON)
 def test_no_options_are_fatal(options: Any) -> None:
     settings, _ = parse(options)
@@ -107,8 +152,18 @@ def test_later_options_lie_over_earlier_ones() -> None:
     assert merge(below, {"context": 5}) == {"drafts": True, "context": 5}
 
 
+def test_options_nested_deeper_than_any_setting_are_laid_over_one_another() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = {"a": deep}
+    merged = merge(deep, {"a": deep, "drafts": True})
+    assert isinstance(merged, dict)
+    assert merged["drafts"] is True
+
+
 def test_the_table_names_every_setting_with_its_default() -> None:
     lines = markdown_table().splitlines()
     assert len(lines) == 2 + len(list(rules()))
     assert "| `inlineCompletion.enable` | `true` | Offer ghost text. |" in lines
     assert all(line.endswith(". |") for line in lines[2:])
+    assert "| `completion.maxTokens` | `32` | Longest menu entry, in tokens. 1 to 4096. |" in lines

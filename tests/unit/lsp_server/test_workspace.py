@@ -64,3 +64,18 @@ def test_a_fault_is_named_with_its_folder_and_once() -> None:
         "nonsense: unknown setting",
         "enable in file:///w/app: must be true or false, not a number; using true",
     ]
+
+
+@pytest.mark.parametrize("misfit", [5, "x", [1], True])
+def test_what_is_no_object_is_reported_and_what_held_holds_on(misfit: object) -> None:
+    workspace = Workspace()
+    workspace.begin({"drafts": True}, FOLDERS[:1])
+    workspace.configure({"enable": False})
+    workspace.configure(misfit)
+    workspace.configure_folder(FOLDERS[0], misfit)
+    assert workspace.settings == Settings(drafts=True, enable=False)
+    assert [problem.path for problem in workspace.problems] == ["lacuna"]
+    workspace.configure({})
+    assert [problem.path for problem in workspace.problems] == [f"lacuna in {FOLDERS[0]}"]
+    workspace.configure_folder(FOLDERS[0], None)
+    assert workspace.problems == ()
