@@ -211,6 +211,7 @@ async def test_no_text_of_any_file_is_in_the_log() -> None:
         client.notify("notebookDocument/didOpen", {"notebookDocument": book, "cellTextDocuments": texts})
         assert mark in await prefix_in(client, 0, 3, "cell:2")
         client.notify("notebookDocument/didChange", {"notebookDocument": {"uri": book["uri"]}, "change": mark})
+        assert mark not in (await client.expect("window/showMessage"))["message"]
         client.notify("workspace/didRenameFiles", {"files": mark})
         client.notify("workspace/didChangeConfiguration", {"settings": {mark: mark}})
         assert mark in (await client.expect("window/logMessage"))["message"]

@@ -139,7 +139,7 @@ async def test_cancelling_a_command_stops_its_work() -> None:
 @pytest.mark.parametrize("what", ["ghost", "menu", "rewrite", "holes"])
 async def test_a_request_cancelled_before_its_first_step_leaves_no_job(what: str) -> None:
     async with lsp.session(HELD) as client:
-        client.open("x = 1\n")
+        client.open("x = 1\ny = x\n")
         whole, uri = lsp.area((0, 0), (0, 5)), "file:///w/a.py"
         argument = {"uri": uri, "range": whole, "instruction": "rename x"}
         asked = {
