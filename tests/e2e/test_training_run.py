@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,15 @@ def test_a_whole_pass_from_shards_to_an_adapter_the_engine_loads(world: Path) ->
     assert (world / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.fixture
+def heard_interrupts() -> Iterator[None]:
+    """A job that a shell put in the background inherits that Ctrl-C is ignored, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_interrupts")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_trainer_that_is_told_to_end_saves_first(world: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "engine.training", *training_words(world, hours=1)]
@@ -84,7 +94,10 @@ def test_a_trainer_that_is_told_to_end_saves_first(world: Path, number: signal.S
         assert trainer.stdout
         assert "0 steps done" in trainer.stdout.readline()
         trainer.send_signal(number)
-        out, errors = trainer.communicate(timeout=120)
+        try:
+            out, errors = trainer.communicate(timeout=120)
+        finally:
+            trainer.kill()
     assert (trainer.returncode, errors) == (0, "")
     assert "steps saved" in out
     read_checkpoint(world / "run" / "checkpoint.safetensors", sha256_of_file(world / "model.gguf"))
