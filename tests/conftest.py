@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,3 +67,11 @@ def model_home(default_gguf: Path, tmp_path: Path) -> Path:
     (home / "models").symlink_to(real.models, target_is_directory=True)
     (home / "cache").symlink_to(real.cache, target_is_directory=True)
     return home
+
+
+@pytest.fixture
+def heard_interrupts() -> Iterator[None]:
+    """A job that a shell put in the background inherits that Ctrl-C is ignored, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

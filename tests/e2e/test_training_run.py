@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -76,14 +75,6 @@ def test_a_whole_pass_from_shards_to_an_adapter_the_engine_loads(world: Path) ->
 
     said("plot", "--run", run, "--out", world / "curves.png")
     assert (world / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.fixture
-def heard_interrupts() -> Iterator[None]:
-    """A job that a shell put in the background inherits that Ctrl-C is ignored, and so would its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("heard_interrupts")

@@ -90,6 +90,7 @@ def test_a_failed_pull_says_cause_and_remedy_without_a_traceback(tmp_path: Path)
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 @pytest.mark.parametrize("source", [CtrlC(), Terminated()])
 def test_an_interrupted_pull_is_clean(tmp_path: Path, source: CtrlC) -> None:
     before = signal.getsignal(signal.SIGTERM)
