@@ -5,10 +5,10 @@ The families' own tables say what they know (`masked.families.detect`); here the
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from engine.models.checkpoint_json import object_or_empty
 from engine.models.special_tokens import special_tokens
 
 FAMILIES = ("hybrid", "masked", "diffusion_gemma")
@@ -34,8 +34,4 @@ def family_of(architecture: str, path: Path, name: str = "") -> str | None:
 
 def read_config_json(folder: Path) -> dict[str, Any]:
     """The configuration of a model's folder; empty when it cannot be read."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return config if isinstance(config, dict) else {}
+    return object_or_empty(folder / "config.json")

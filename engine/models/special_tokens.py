@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from engine.models.checkpoint_json import object_or_empty
 
 
 def special_tokens(folder: Path) -> dict[str, int]:
@@ -18,22 +18,14 @@ def special_tokens(folder: Path) -> dict[str, int]:
 
 
 def _pairs(folder: Path) -> Iterator[tuple[str, int]]:
-    for text, index in _read(folder / "added_tokens.json").items():
+    for text, index in object_or_empty(folder / "added_tokens.json").items():
         if isinstance(index, int):
             yield text, index
-    decoder = _read(folder / "tokenizer_config.json").get("added_tokens_decoder")
+    decoder = object_or_empty(folder / "tokenizer_config.json").get("added_tokens_decoder")
     for index, token in decoder.items() if isinstance(decoder, dict) else ():
         if isinstance(token, dict) and str(index).isdigit():
             yield str(token.get("content", "")), int(index)
-    added = _read(folder / "tokenizer.json").get("added_tokens")
+    added = object_or_empty(folder / "tokenizer.json").get("added_tokens")
     for token in added if isinstance(added, list) else ():
         if isinstance(token, dict) and isinstance(token.get("id"), int):
             yield str(token.get("content", "")), token["id"]
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

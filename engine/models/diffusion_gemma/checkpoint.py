@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 
-from engine.models.diffusion_gemma.settings import damaged, unsupported
+from engine.models.checkpoint_json import damaged
+from engine.models.diffusion_gemma.settings import unsupported
 from engine.protocol.errors import EngineError
 
 _ENCODER, _DECODER = "model.encoder.language_model.", "model.decoder."

@@ -16,14 +16,16 @@ from pathlib import Path
 import torch
 
 from engine.diffusion.sampling import SamplingConfig
+from engine.models import memory
 from engine.models.canvas_model import CanvasFacts
+from engine.models.checkpoint_json import damaged
 from engine.models.diffusion_gemma.assembly import ModuleForm, empty_network, forms_of, put_weights, wanted_tensors
 from engine.models.diffusion_gemma.checkpoint import StoredTensor, read_index, require_all
-from engine.models.diffusion_gemma.memory import PRECISIONS, available_bytes, estimate, require_memory
+from engine.models.diffusion_gemma.memory import PRECISIONS, estimate, require_memory
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.network import GemmaNetwork
 from engine.models.diffusion_gemma.resident import ResidentShape
-from engine.models.diffusion_gemma.settings import CONFIG, GemmaSettings, damaged, read_settings, unsupported
+from engine.models.diffusion_gemma.settings import CONFIG, GemmaSettings, read_settings, unsupported
 from engine.models.diffusion_gemma.tokenizer import GemmaVocabulary, read_vocabulary
 from engine.runtime.linear import configure_runtime
 
@@ -105,7 +107,9 @@ def load_diffusion_gemma(
         canvas_length=settings.canvas_length,
         vocab_size=settings.vocab_size,
     )
-    require_memory(shown, index, chosen, needed, available_bytes(place) if free_bytes is None else free_bytes, place)
+    require_memory(
+        shown, index, chosen, needed, memory.free_bytes(str(place)) if free_bytes is None else free_bytes, place
+    )
     _fill(network, index, chosen, place, progress)
     facts = _facts(shown, settings, vocabulary, window, str(place), chosen)
     model = DiffusionGemmaModel(passes, vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS)

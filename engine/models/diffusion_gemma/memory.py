@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-import psutil
 import torch
 
 from engine.models.diffusion_gemma.assembly import is_packed
@@ -59,13 +58,6 @@ def estimate(
     largest = max((tensor.values * tensor.dtype.itemsize for tensor in index.values()), default=0)
     logits = (_CANDIDATES + _READINGS) * 4 * canvas_length * vocab_size
     return MemoryEstimate(weight_bytes(index, precision), cache_bytes, max(logits, largest))
-
-
-def available_bytes(device: torch.device) -> int:
-    """Memory that is free for a model on `device`."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return int(psutil.virtual_memory().available)
 
 
 def require_memory(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.diffusion.sampling import SamplingConfig
+from engine.models.checkpoint_json import damaged, read_object
 from engine.protocol.errors import EngineError
 
 MODEL_TYPE = "diffusion_gemma"
@@ -67,26 +67,6 @@ def read_settings(folder: Path) -> GemmaSettings:
         stored_dtype=str(config.get("dtype") or config.get("torch_dtype") or ""),
         sampling=_sampling(folder, generation),
     )
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object from a file. Raises EngineError: model_missing, model_corrupt."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise EngineError(
-            "model_missing", f"{path} is missing", "name the folder that holds the whole checkpoint"
-        ) from None
-    except (OSError, ValueError) as fault:
-        raise damaged(path, str(fault)) from fault
-    if not isinstance(found, dict):
-        raise damaged(path, "it holds no object")
-    return found
-
-
-def damaged(path: Path, what: str) -> EngineError:
-    """The error for a file that is not what it should be."""
-    return EngineError("model_corrupt", f"{path} cannot be used: {what}", "fetch the checkpoint again")
 
 
 def unsupported(

@@ -15,7 +15,8 @@ from typing import Any
 
 from tokenizers import Tokenizer as Backend
 
-from engine.models.diffusion_gemma.settings import damaged, read_object, unsupported
+from engine.models.checkpoint_json import damaged, read_object
+from engine.models.diffusion_gemma.settings import unsupported
 from engine.protocol.errors import EngineError
 from engine.tokenizer import require_unicode
 

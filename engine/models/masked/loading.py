@@ -11,15 +11,14 @@ import torch
 
 from engine.diffusion.length import LengthCalibration
 from engine.models.canvas_model import CanvasFacts
+from engine.models.checkpoint_json import damaged, read_object
 from engine.models.masked.config import Architecture, architecture_of
 from engine.models.masked.families import Layout, detect, layout_named
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.vocabulary import (
     Roles,
     Vocabulary,
-    corrupt,
     forbidden_ids,
-    read_json,
     read_vocabulary,
     require_rows,
     roles_of,
@@ -66,7 +65,7 @@ def load_masked(
             f"masked models cannot run in {precision!r} on {device!r} here",
             f"use one of {', '.join(_DTYPES)} on the CPU, or on a CUDA device that torch can see",
         )
-    config = read_json(folder / CONFIG)
+    config = read_object(folder / CONFIG)
     vocabulary = read_vocabulary(folder)
     chosen = layout_named(layout) if layout else _detected(folder, config, vocabulary, name)
     architecture = architecture_of(config, chosen)
@@ -141,7 +140,7 @@ def _calibration(folder: Path) -> LengthCalibration | None:
     try:
         return LengthCalibration.load(file)
     except (OSError, ValueError) as fault:
-        raise corrupt(file, str(fault)) from fault
+        raise damaged(file, str(fault)) from fault
 
 
 def _detected(folder: Path, config: dict[str, Any], vocabulary: Vocabulary, name: str) -> Layout:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer as Backend
 
+from engine.models.checkpoint_json import damaged, read_object
 from engine.models.masked.families import Layout, Token
 from engine.protocol.errors import EngineError
 from engine.tokenizer import QWEN2_SPLIT, BpeTokenizer, byte_alphabet
@@ -70,7 +71,7 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     tokenizer of another kind.
     """
     in_parts = not (folder / TOKENIZER).is_file() and (folder / WORDS).is_file()
-    stored = _from_parts(folder) if in_parts else read_json(folder / TOKENIZER)
+    stored = _from_parts(folder) if in_parts else read_object(folder / TOKENIZER)
     model = stored.get("model")
     if (
         not isinstance(model, dict)
@@ -96,7 +97,7 @@ def read_vocabulary(folder: Path) -> Vocabulary:
     try:
         backend = Backend.from_str(json.dumps(bare))
     except Exception as fault:  # the library raises nothing more precise
-        raise corrupt(folder / (WORDS if in_parts else TOKENIZER), f"it is no tokenizer: {fault}") from fault
+        raise damaged(folder / (WORDS if in_parts else TOKENIZER), f"it is no tokenizer: {fault}") from fault
     return Vocabulary(BpeTokenizer(backend), {**words, **added}, frozenset(special), says_split=not in_parts)
 
 
@@ -109,14 +110,14 @@ def _from_parts(folder: Path) -> dict[str, Any]:
     try:
         lines = (folder / MERGES).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as fault:
-        raise corrupt(folder / MERGES, str(fault)) from fault
-    special = read_json(folder / SETTINGS).get("added_tokens_decoder")
+        raise damaged(folder / MERGES, str(fault)) from fault
+    special = read_object(folder / SETTINGS).get("added_tokens_decoder")
     if not isinstance(special, dict):
-        raise corrupt(folder / SETTINGS, "it names no special tokens")
+        raise damaged(folder / SETTINGS, "it names no special tokens")
     try:
         added = [{"id": int(index), "content": str(token["content"])} for index, token in special.items()]
     except (KeyError, TypeError, ValueError) as fault:
-        raise corrupt(folder / SETTINGS, f"a special token cannot be read: {fault}") from fault
+        raise damaged(folder / SETTINGS, f"a special token cannot be read: {fault}") from fault
     merges = [line for line in lines if line and not line.startswith("#version")]
     cut = {"type": "Split", "pattern": {"Regex": QWEN2_SPLIT}, "behavior": "Isolated", "invert": False}
     to_bytes = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
@@ -124,7 +125,7 @@ def _from_parts(folder: Path) -> dict[str, Any]:
         "version": "1.0",
         "added_tokens": added,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [cut, to_bytes]},
-        "model": {"type": "BPE", "vocab": read_json(folder / WORDS), "merges": merges},
+        "model": {"type": "BPE", "vocab": read_object(folder / WORDS), "merges": merges},
     }
 
 
@@ -132,7 +133,7 @@ def require_rows(vocabulary: Vocabulary, rows: int, folder: Path) -> None:
     """Raise EngineError(model_corrupt) unless every token that text can become has one of `rows` embeddings."""
     last = max((index for index in vocabulary.ids.values() if index not in vocabulary.special), default=-1)
     if last >= rows:
-        raise corrupt(folder / TOKENIZER, f"token {last} has no embedding, there are {rows}")
+        raise damaged(folder / TOKENIZER, f"token {last} has no embedding, there are {rows}")
 
 
 def roles_of(layout: Layout, vocabulary: Vocabulary, config: Mapping[str, Any], rows: int) -> Roles:
@@ -187,26 +188,6 @@ def forbidden_ids(vocabulary: Vocabulary, roles: Roles, rows: int) -> torch.Tens
     forbidden[[index for index in (*roles.ends, roles.expand, roles.delete) if index >= 0]] = False
     forbidden[roles.mask] = True
     return forbidden
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """An object from a JSON file of a checkpoint. Raises EngineError(model_missing or model_corrupt)."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise EngineError(
-            "model_missing", f"{path.parent} has no {path.name}", "name the folder that holds the whole checkpoint"
-        ) from None
-    except (OSError, ValueError) as fault:
-        raise corrupt(path, str(fault)) from fault
-    if not isinstance(found, dict):
-        raise corrupt(path, "it holds no object")
-    return found
-
-
-def corrupt(path: Path, what: str) -> EngineError:
-    """The error for a file of a checkpoint that is not what it must be."""
-    return EngineError("model_corrupt", f"{path}: {what}", "download the checkpoint again")
 
 
 def _is_byte_level(pre_tokenizer: Any) -> bool:

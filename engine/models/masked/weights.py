@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from safetensors import SafetensorError, safe_open
 
+from engine.models.checkpoint_json import damaged, read_object
 from engine.models.masked.config import Architecture
-from engine.models.masked.vocabulary import corrupt, read_json
 from engine.protocol.errors import EngineError
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def load_network(
         for stored, tensor in _tensors(file):
             name = stock_name(stored)
             if name in found:
-                raise corrupt(file, f"{stored} is there twice")
+                raise damaged(file, f"{stored} is there twice")
             if name in wanted and tensor.shape != wanted[name].shape:
-                raise corrupt(file, f"{stored} is {_spoken(tensor)} and must be {_spoken(wanted[name])}")
+                raise damaged(file, f"{stored} is {_spoken(tensor)} and must be {_spoken(wanted[name])}")
             if not tensor.is_floating_point():
                 raise _quantised(file, stored, tensor.dtype)
             found[name] = tensor.to(device=device, dtype=dtype)
@@ -114,12 +114,12 @@ def weight_files(folder: Path) -> list[Path]:
     """
     index = folder / INDEX
     if index.is_file():
-        shards = read_json(index).get("weight_map")
+        shards = read_object(index).get("weight_map")
         if not isinstance(shards, dict) or not shards:
-            raise corrupt(index, "it names no files")
+            raise damaged(index, "it names no files")
         names = sorted({str(name) for name in shards.values()})
         if any(Path(name).name != name for name in names):
-            raise corrupt(index, "it names files outside its folder")
+            raise damaged(index, "it names files outside its folder")
     else:
         names = [WEIGHTS]
     missing = [name for name in names if not (folder / name).is_file()]
@@ -154,13 +154,13 @@ def _tensors(file: Path) -> Iterator[tuple[str, torch.Tensor]]:
             for name in stored.keys():  # noqa: SIM118 - the library's object is no mapping
                 yield name, stored.get_tensor(name)
     except (SafetensorError, OSError) as fault:
-        raise corrupt(file, str(fault)) from fault
+        raise damaged(file, str(fault)) from fault
 
 
 def _require_tied(found: dict[str, torch.Tensor], file: Path) -> None:
     head = found.pop(_HEAD)
     if not torch.equal(head, found[_EMBEDDING]):
-        raise corrupt(file, f"config.json says that {_HEAD} is the embedding, and it is another matrix")
+        raise damaged(file, f"config.json says that {_HEAD} is the embedding, and it is another matrix")
 
 
 def _require_same_names(wanted: set[str], found: set[str], folder: Path) -> None:
