@@ -15,6 +15,7 @@ from engine.canvas import Canvas
 from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.stopping import decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
+from engine.hole_by_hole import hole_by_hole
 from engine.job import Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.models.base import Context, Denoiser, Tokenizer
@@ -65,6 +66,12 @@ class EngineCore:
 
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
+        if isinstance(request, Fill) and request.further:
+            return (yield from hole_by_hole(request, lambda gap: self._one(gap, Timing(timing.started))))
+        return (yield from self._one(request, timing))
+
+    def _one(self, request: Fill | Rewrite, timing: Timing) -> Run:
+        """One gap; the times of `timing` count from the start of the whole job."""
         prompt = self._prompt(request)
         decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)

@@ -68,6 +68,6 @@ def engine_facts(known: Known, adapter: str, threads: int, forward_ms: tuple[tup
     )
 
 
-def draft_message(job: str, text: str, settled: int, step: int, steps: int) -> Draft:
+def draft_message(job: str, text: str, settled: int, step: int, steps: int, hole: int = 0) -> Draft:
     """The reply after step `step` of about `steps`; `settled` never reaches beyond the text."""
-    return Draft(job, text, min(settled, len(text)), step, steps)
+    return Draft(job, text, min(settled, len(text)), step, steps, hole)

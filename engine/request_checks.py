@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import MOST_ALTERNATIVES, Fill, Rewrite
+from engine.protocol.messages import MOST_ALTERNATIVES, MOST_HOLES, Fill, Rewrite
 
 
 def check_request(request: Fill | Rewrite) -> None:
@@ -16,6 +16,9 @@ def check_request(request: Fill | Rewrite) -> None:
         raise EngineError(
             "bad_request", f"alternatives is {request.alternatives}", f"ask for 1 to {MOST_ALTERNATIVES} texts"
         )
+    if isinstance(request, Fill) and len(request.further) >= MOST_HOLES:
+        holes = len(request.further) + 1
+        raise EngineError("bad_request", f"there are {holes} holes", f"fill at most {MOST_HOLES} holes at once")
     if isinstance(request, Rewrite):
         if not request.selection.strip():
             raise EngineError("bad_request", "the selection is empty", "select the code to rewrite")

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 
 import torch
 
+from engine.canvas_serving.finished_text import Finished, cut, draft_text, finished, first_open, settled_prefix
+from engine.canvas_serving.holes import fit_together, holes_of
 from engine.canvas_serving.prompt_style import PromptStyle
 from engine.canvas_serving.prompts import CanvasPrompt, LayOut, styled
 from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
-from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
+from engine.hole_by_hole import hole_by_hole
 from engine.job import Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasContext, CanvasFacts, CanvasModel, Known, Prediction, StepInput
-from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats, Stop
+from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Rewrite, Stats
 from engine.quality import faults
 from engine.request_checks import check_request
 
@@ -34,21 +36,6 @@ TRIES_PER_TEXT = 2
 """Some draws lead to a text that is there already."""
 _LEAST_TEMPERATURE = 0.6
 """A family that takes the likeliest tokens needs chance for a second text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A text as it is answered. ids: the tokens behind it, which may reach beyond where it was cut.
-
-    lost_bytes: bytes of tokens that make no character together, left out of the text.
-    """
-
-    text: str
-    ids: tuple[int, ...]
-    stop: Stop
-    passes: int
-    confidence: float
-    lost_bytes: int = 0
 
 
 class CanvasCore:
@@ -100,15 +87,26 @@ class CanvasCore:
 
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
+        if isinstance(request, Fill) and request.further and not self._fit_together(request):
+            return (yield from hole_by_hole(request, lambda gap: self._one(gap, Timing(timing.started))))
+        return (yield from self._one(request, timing))
+
+    def _fit_together(self, request: Fill) -> bool:
+        return fit_together(holes_of(request, self._model.tokenizer), self._model.facts)
+
+    def _one(self, request: Fill | Rewrite, timing: Timing) -> Run:
+        """One canvas, whatever number of holes it has; the times of `timing` count from the start of the whole job."""
         prompt = self._lay_out(request)
         model = _Watched(self._model, self._clock)
-        first = yield from self._denoise(request, prompt, model, timing)
+        result = yield from self._denoise(request, prompt, model, timing)
+        first, *further = holes = finished(result, prompt, model.tokenizer)
         others = yield from self._alternatives(request, prompt, first, timing)
-        return Done(request.id, first.text, self._stats(prompt, model, first, timing), others)
+        stats = self._stats(prompt, model, result, holes, timing)
+        return Done(request.id, first.text, stats, others, tuple(Filled(hole.text, hole.stop) for hole in further))
 
     def _denoise(
         self, request: Fill | Rewrite, prompt: CanvasPrompt, model: CanvasModel, timing: Timing
-    ) -> Generator[Draft | None, None, Finished]:
+    ) -> Generator[Draft | None, None, CanvasResult]:
         steps = self._steps(prompt, model, self._config, SEED, timing)
         while True:
             try:
@@ -116,11 +114,11 @@ class CanvasCore:
             except StopIteration as end:
                 result: CanvasResult = end.value
                 timing.first_draft = timing.first_draft or self._clock()
-                return finished(result, prompt, model.tokenizer)
+                return result
             timing.first_draft = timing.first_draft or self._clock()
             if self._watch is not None:
                 self._watch(step)
-            yield self._draft(request.id, step, prompt.limits) if request.wants_drafts else None
+            yield self._draft(request.id, step, prompt) if request.wants_drafts else None
 
     def _steps(
         self, prompt: CanvasPrompt, model: CanvasModel, config: SamplingConfig, seed: int, timing: Timing
@@ -136,7 +134,7 @@ class CanvasCore:
 
         Texts that are blank, equal another's but for blanks around them, or were cut off by the deadline are left out.
         """
-        wanted = request.alternatives - 1 if isinstance(request, Fill) else 0
+        wanted = request.alternatives - 1 if isinstance(request, Fill) and not request.further else 0
         expired = self._expired(prompt, timing)
         config = with_chance(self._config)
         texts = [first.text]
@@ -159,30 +157,39 @@ class CanvasCore:
             try:
                 next(steps)
             except StopIteration as end:
-                return finished(end.value, prompt, self._model.tokenizer)
+                return finished(end.value, prompt, self._model.tokenizer)[0]
             yield None
 
-    def _draft(self, job: str, step: CanvasStep, limits: Limits) -> Draft:
-        ids = step.drafts()[0][: limits.max_tokens]
-        sure = min(settled_prefix(step), len(ids))
+    def _draft(self, job: str, step: CanvasStep, prompt: CanvasPrompt) -> Draft:
+        hole = first_open(step, len(prompt.hole_limits))
+        limits = prompt.hole_limits[hole]
+        ids = step.drafts()[hole][: limits.max_tokens]
+        sure = min(settled_prefix(step, hole), len(ids))
         text, settled = draft_text(self._model.tokenizer, ids[:sure], ids[sure:])
-        return draft_message(job, cut(text, limits)[0], settled, step.step, step.steps)
+        return draft_message(job, cut(text, limits)[0], settled, step.step, step.steps, hole)
 
     def _expired(self, prompt: CanvasPrompt, timing: Timing) -> Callable[[], bool]:
         return lambda: timing.expired(self._clock(), prompt.limits.deadline_ms)
 
-    def _stats(self, prompt: CanvasPrompt, model: _Watched, result: Finished, timing: Timing) -> Stats:
-        found = [*faults(result.ids, result.confidence)]
-        if result.lost_bytes:
-            found.append(f"{result.lost_bytes} bytes that make no character were left out")
+    def _stats(
+        self,
+        prompt: CanvasPrompt,
+        model: _Watched,
+        result: CanvasResult,
+        holes: Sequence[Finished],
+        timing: Timing,
+    ) -> Stats:
+        found = [fault for hole in holes for fault in faults(hole.ids, result.confidence)]
+        if lost := sum(hole.lost_bytes for hole in holes):
+            found.append(f"{lost} bytes that make no character were left out")
         sampler = self._config.sampler.replace("_", " ")
         reason = f"this family denoises canvases; accepted by {sampler}, confidence {result.confidence:.2f}"
         return Stats(
             route="diffusion",
-            reason="; ".join([reason, *found]),
-            stop=result.stop,
-            passes=result.passes,
-            tokens=len(result.ids),
+            reason="; ".join(dict.fromkeys([reason, *found])),
+            stop=holes[0].stop,
+            passes=result.steps,
+            tokens=sum(len(hole.ids) for hole in holes),
             prompt_tokens=prompt.prompt_tokens,
             cached_tokens=model.cached,
             ms_encode=timing.ms(model.opened or timing.started),
@@ -229,56 +236,3 @@ def with_chance(config: SamplingConfig) -> SamplingConfig:
     start = max(config.temperature_start, _LEAST_TEMPERATURE)
     end = max(config.temperature_end, _LEAST_TEMPERATURE)
     return replace(config, deterministic=False, temperature_start=start, temperature_end=end)
-
-
-def finished(result: CanvasResult, prompt: CanvasPrompt, tokenizer: Tokenizer) -> Finished:
-    """The text of the first hole: at most `max_tokens`, cut at the stop text and the line limit, whole characters.
-
-    Tokens settle independently of each other, so one that ends inside a character may be followed by one that does
-    not go on with it. Only the bytes of the broken character are left out: what stands behind them is still meant.
-    """
-    ids, limits = result.parts[0], prompt.limits
-    stop: Stop = result.stop
-    if stop == "end" and prompt.is_cut_off(ids):
-        stop = "budget"
-    if len(ids) > limits.max_tokens:
-        ids, stop = ids[: limits.max_tokens], "budget"
-    data = tokenizer.decode_bytes(ids)
-    whole = data.decode("utf-8", errors="ignore")
-    text, reason = cut(whole, limits)
-    lost = len(data) - len(whole.encode())
-    return Finished(text, tuple(ids), reason or stop, result.steps, result.confidence, lost)
-
-
-def cut(text: str, limits: Limits) -> tuple[str, Stop | None]:
-    """`text` up to the stop text or behind its last allowed line, and which of them it was."""
-    if (ended := cut_at_stop_text(text, limits.stop_text)) is not None:
-        return ended, "end"
-    if (lines := cut_at_lines(text, limits.max_lines)) is not None:
-        return lines, "lines"
-    return text, None
-
-
-def settled_prefix(step: CanvasStep) -> int:
-    """How many ids of the first hole's draft are settled from its left: earlier canvases, then this one's places."""
-    mine = step.hole == 0
-    states = step.canvas.settled[mine].tolist()
-    ids = step.canvas.ids[mine].tolist()
-    count = len(step.before[0])
-    for is_settled, token in zip(states, ids, strict=True):
-        if not is_settled:
-            break
-        count += token not in step.silent
-    return count
-
-
-def draft_text(tokenizer: Tokenizer, settled: Sequence[int], rest: Sequence[int]) -> tuple[str, int]:
-    """Text of a draft and how many of its characters are settled.
-
-    A token may end inside a character, and the one behind it need not go on with it: bytes that make no character are
-    left out of the unsettled part, and the settled part ends in front of them.
-    """
-    sure = tokenizer.decode_bytes(settled)
-    text = decode_prefix(sure)
-    behind = sure[len(text.encode()) :] + tokenizer.decode_bytes(rest)
-    return text + behind.decode("utf-8", errors="ignore"), len(text)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.canvas_serving.checks import require_room, require_round_trip
-from engine.canvas_serving.gap_shape import gap_shape
+from engine.canvas_serving.holes import CanvasHole, holes_of, island_tokens, limits_of, parts_of
 from engine.canvas_serving.prompt_style import Chat, PromptStyle
 from engine.diffusion.length import GapShape, candidate_lengths
 from engine.diffusion.stopping import Limits
@@ -36,16 +36,23 @@ GROWTH, GROWTH_LEAST = 0.5, 32
 """Places behind the present text of a rewrite, as a share of it and in tokens, for a text that becomes longer."""
 LINE_LEAST = 24
 """The places of one line at the end of a text, in tokens, where the lines above are shorter than half of it."""
-LEAST_GAP = 4
-"""The gap that is kept free, in tokens, when a small window has to be shared with context."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanvasPrompt:
-    """A laid-out request. The text wanted is that of the job's first hole; `prompt_tokens` counts what is known."""
+    """A laid-out request. The texts wanted are those of the job's holes; `prompt_tokens` counts what is known.
+
+    limits: of the job as a whole. own_limits: of each hole, where there is more than the one.
+    """
 
     job: CanvasJob
     limits: Limits
+    own_limits: tuple[Limits, ...] = ()
+
+    @property
+    def hole_limits(self) -> tuple[Limits, ...]:
+        """The limits of each hole."""
+        return self.own_limits or (self.limits,)
 
     def is_cut_off(self, ids: Sequence[int]) -> bool:
         """Whether a text that met no limit has no end either: nothing follows it, and it fills all its places."""
@@ -64,14 +71,6 @@ LayOut = Callable[[Fill | Rewrite], CanvasPrompt]
 """How a family lays requests out. Raises EngineError: round_trip, window_exceeded, bad_request."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    """What stands in the gap now, and what its surroundings tell of its length."""
-
-    warm: tuple[int, ...]
-    shape: GapShape
-
-
 def styled(style: PromptStyle, tokenizer: Tokenizer, facts: CanvasFacts) -> LayOut:
     """Requests laid out in a style; see `fill_canvas` and `rewrite_canvas`."""
 
@@ -84,22 +83,22 @@ def styled(style: PromptStyle, tokenizer: Tokenizer, facts: CanvasFacts) -> LayO
 
 
 def fill_canvas(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
-    """The gap of a fill. Raises EngineError: round_trip, window_exceeded."""
-    prefix, suffix, warm = (
-        require_round_trip(text, tokenizer) for text in (request.prefix, request.suffix, request.draft)
-    )
-    gap = _Gap(tuple(warm), gap_shape(request.prefix, request.suffix, len(warm), tokenizer))
-    limits = Limits(request.max_tokens, request.max_lines, "", request.deadline_ms)
-    least = max(len(warm), min(request.max_tokens, LEAST_GAP))
-    room = facts.window_tokens - max(least, min(request.max_tokens, facts.window_tokens // 4))
+    """The holes of a fill. Raises EngineError: round_trip, window_exceeded."""
+    prefix, suffix = (require_round_trip(text, tokenizer) for text in (request.prefix, request.suffix))
+    holes = holes_of(request, tokenizer)
+    limits = limits_of(holes)
+    least = sum(hole.least for hole in holes)
+    kept = max(least, min(limits.max_tokens, facts.window_tokens // 4)) + island_tokens(holes)
+    room = facts.window_tokens - kept
     chat = style.chat if style.gap in {"answer", "quoted"} else None
     if chat is None:
         frame = (style.start, style.stop) if style.gap == "framed" else ((), ())
         before, behind = _within(prefix, suffix, room - len(frame[0]) - len(frame[1]))
-        if facts.right_context:
-            return _gap(Known((*frame[0], *before), (*behind, *frame[1])), gap, limits, facts)
-        return _gap(Known((*frame[0], *before)), gap, limits, facts, _island(behind, facts))
-    return _in_answer(request, tokenizer, facts, chat, (prefix, suffix), gap, room, limits)
+        sees = facts.right_context
+        known = Known((*frame[0], *before), (*behind, *frame[1]) if sees else ())
+        parts = parts_of(holes, () if sees else _island(behind, facts))
+        return sized_holes(CanvasJob(known, parts), holes, limits, facts)
+    return _in_answer(request, tokenizer, facts, chat, (prefix, suffix), holes, room, limits)
 
 
 def _in_answer(
@@ -108,30 +107,32 @@ def _in_answer(
     facts: CanvasFacts,
     chat: Chat,
     sides: tuple[list[int], list[int]],
-    gap: _Gap,
+    holes: Sequence[CanvasHole],
     room: int,
     limits: Limits,
 ) -> CanvasPrompt:
-    """The gap inside an answer that is the whole piece.
+    """The holes inside an answer that is the whole piece.
 
     What a family does not see behind the canvas is quoted in the question. The text in front of the gap stands last:
     while somebody types, only what was typed is read anew.
     """
-    fence = fence_for(request.prefix + request.suffix)
+    fence = fence_for(request.prefix + "".join(hole.island for hole in request.further) + request.suffix)
     opened = f"{fence}{request.language}\n"
     if facts.right_context:
         asked = _turns(tokenizer, chat, ALONE, opened)
         closing = (*tokenizer.encode(f"\n{fence}"), *chat.assistant.closes)
         before, behind = _within(*sides, room - len(asked) - len(closing))
-        return _gap(Known((*asked, *before), (*behind, *closing)), gap, limits, facts)
+        around = Known((*asked, *before), (*behind, *closing))
+        return sized_holes(CanvasJob(around, parts_of(holes, ())), holes, limits, facts)
     frame = _turns(tokenizer, chat, AHEAD.format(behind=f"{opened}\n{fence}"), opened)
     before, behind = _within(*sides, room - len(frame) - ISLAND_TOKENS)
     quoted = tokenizer.decode_bytes(behind).decode("utf-8", errors="ignore")
     question = AHEAD.format(behind=f"{opened}{quoted}\n{fence}") if quoted.strip() else ALONE
     known = Known((*_turns(tokenizer, chat, question, opened), *before))
     # Where nothing follows, the model closes the block itself, and there the text is cut.
-    ended = limits if behind else replace(limits, stop_text=f"\n{fence}")
-    return _gap(known, gap, ended, facts, _island(behind, facts))
+    stop_text = "" if behind else f"\n{fence}"
+    job = CanvasJob(known, parts_of(holes, _island(behind, facts)))
+    return sized_holes(job, holes, replace(limits, stop_text=stop_text), facts)
 
 
 def rewrite_canvas(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, style: PromptStyle) -> CanvasPrompt:
@@ -192,27 +193,42 @@ def _island(behind: tuple[int, ...], facts: CanvasFacts) -> tuple[int, ...]:
     return behind[: min(ISLAND_TOKENS, facts.canvas_length // 4 or ISLAND_TOKENS)]
 
 
-def sized(job: CanvasJob, limits: Limits, facts: CanvasFacts, shape: GapShape | None = None) -> CanvasPrompt:
-    """A job with its budget and, for a hole of unknown length, what `shape` tells of it.
+def sized_holes(job: CanvasJob, holes: Sequence[CanvasHole], limits: Limits, facts: CanvasFacts) -> CanvasPrompt:
+    """A job that was made of `holes`, each with the lengths its shape suggests and its own limits.
+
+    limits: of all together; a stop text of theirs ends the last hole. Raises EngineError: bad_request, window_exceeded.
+    """
+    prompt = sized(job, limits, facts, [hole.shape for hole in holes])
+    own = [replace(hole.limits, max_tokens=min(hole.limits.max_tokens, prompt.limits.max_tokens)) for hole in holes]
+    own[-1] = replace(own[-1], stop_text=limits.stop_text)
+    return replace(prompt, own_limits=tuple(own))
+
+
+def sized(job: CanvasJob, limits: Limits, facts: CanvasFacts, shapes: Sequence[GapShape] = ()) -> CanvasPrompt:
+    """A job with its budget and, for holes of unknown length, what `shapes` tell of them, one for each hole.
 
     Where known text follows, lengths are tried; elsewhere an end token tells the length, and one line is not given
     places for many. Raises EngineError: bad_request, window_exceeded.
     """
     budget = require_room(job, facts, limits.max_tokens)
-    first, *rest = job.parts
-    follows = bool(job.known.suffix or rest)
+    share = max(1, budget // max(1, sum(part.is_hole for part in job.parts)))
+    told, parts = iter(shapes), []
+    for number, part in enumerate(job.parts):
+        follows = bool(job.known.suffix) or number + 1 < len(job.parts)
+        shape = next(told, None) if part.is_hole else None
+        parts.append(part if shape is None else _sized(part, shape, share, limits, facts, follows=follows))
+    return CanvasPrompt(replace(job, parts=tuple(parts)), replace(limits, max_tokens=budget))
+
+
+def _sized(hole: Part, shape: GapShape, most: int, limits: Limits, facts: CanvasFacts, *, follows: bool) -> Part:
+    """A hole with the lengths that are to be tried, or the one it has; neither where an end token tells."""
     grows = facts.expand_id >= 0
-    if shape is None or first.length or first.candidates:
-        pass
-    elif follows and not (first.warm and grows):  # a family that grows a hole itself begins from the present length
-        first = replace(first, candidates=candidate_lengths(shape, budget))
-    elif not follows and first.warm:
-        first = replace(first, length=_grown(len(first.warm), budget, facts))
-    elif not (follows or grows or _goes_on(facts)) and limits.max_lines == 1:
-        first = replace(first, length=min(budget, max(LINE_LEAST, 2 * max(shape.lines, default=0))))
-    return CanvasPrompt(replace(job, parts=(first, *rest)), replace(limits, max_tokens=budget))
-
-
-def _gap(known: Known, gap: _Gap, limits: Limits, facts: CanvasFacts, island: tuple[int, ...] = ()) -> CanvasPrompt:
-    behind = (Part(is_hole=False, ids=island),) if island else ()
-    return sized(CanvasJob(known, (Part(is_hole=True, warm=gap.warm), *behind)), limits, facts, gap.shape)
+    if hole.length or hole.candidates:
+        return hole
+    if follows and not (hole.warm and grows):  # a family that grows a hole itself begins from the present length
+        return replace(hole, candidates=candidate_lengths(shape, most))
+    if not follows and hole.warm:
+        return replace(hole, length=_grown(len(hole.warm), most, facts))
+    if not (follows or grows or _goes_on(facts)) and limits.max_lines == 1:
+        return replace(hole, length=min(most, max(LINE_LEAST, 2 * max(shape.lines, default=0))))
+    return hole

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.canvas_serving.core import CanvasCore
-from engine.canvas_serving.gap_shape import gap_shape
 from engine.canvas_serving.prompt_style import Chat, Encode, PromptStyle, llama3_chat, qwen_chat, seed_chat
-from engine.canvas_serving.prompts import CanvasPrompt, LayOut, sized, styled
+from engine.canvas_serving.prompts import CanvasPrompt, LayOut, sized, sized_holes, styled
 from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasModel
 from engine.models.detection import read_config_json
@@ -117,8 +116,6 @@ def _diffusion_gemma(wanted: Wanted, progress: Progress) -> LoadedCanvas:
             prompt = rewrite_prompt(request, model.tokenizer, model.facts, ids)
             return sized(prompt.job, prompt.limits, model.facts)
         prompt = fill_prompt(request, model.tokenizer, model.facts, ids)
-        present = len(prompt.job.parts[0].warm)
-        shape = gap_shape(request.prefix, request.suffix, present, model.tokenizer)
-        return sized(prompt.job, prompt.limits, model.facts, shape)
+        return sized_holes(prompt.job, prompt.holes, prompt.limits, model.facts)
 
     return LoadedCanvas(model, lay_out, loaded.sampling)

@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 # More texts for one gap than a person would look through.
 MOST_ALTERNATIVES = 8
+
+# More holes in one request than a person would mark in a file.
+MOST_HOLES = 64
 
 Route = Literal["causal", "diffusion"]
 Stop = Literal["end", "lines", "budget", "deadline"]
@@ -29,6 +32,36 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherHole:
+    """One more hole of a `Fill`, and the known text between it and the hole in front of it: the `island`.
+
+    `draft` and `max_lines` are those of `Fill`, for this hole.
+    """
+
+    island: str
+    draft: str = ""
+    max_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What the text of every hole of a `Fill` must obey. A field that is 0, false or empty asks for nothing.
+
+    `max_lines` and `max_characters` make each hole's text fit (`Fill.max_lines` cuts it). `allowed` holds the
+    characters that may be written. `must_parse`: the holes bring no syntax error into the text from prefix to suffix,
+    by the grammar of its language. `json_schema`: a JSON Schema as JSON text; prefix to suffix with the holes filled
+    must be one document that follows it. A text that cannot be made to obey is `Failed` with the kind `unsatisfied`;
+    one that was cut off by budget or deadline has not been looked at as a whole.
+    """
+
+    max_lines: int = 0
+    max_characters: int = 0
+    allowed: str = ""
+    must_parse: bool = False
+    json_schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """Denoise the gap between `prefix` and `suffix`.
 
@@ -37,6 +70,11 @@ class Fill:
     deadline the best text so far is returned with `stop="deadline"`. `wants_drafts` asks for `Draft` replies.
     `alternatives` is how many different texts are wanted in all, 1 to `MOST_ALTERNATIVES`; fewer may come. Where more
     than one is wanted, each is told as soon as it is ready, by `Found`.
+
+    `further` holds the holes behind the first one, in order, at most `MOST_HOLES` in all: the text is prefix, hole,
+    island, hole, ... suffix. All are filled in this one job, each fitting the others; families that can denoise them
+    on one canvas do, the others go from hole to hole. `max_tokens` is the budget of each hole, `deadline_ms` that of
+    the job. With further holes or `constraints` there is one text only, whatever `alternatives` says.
     """
 
     id: str
@@ -49,6 +87,8 @@ class Fill:
     deadline_ms: int = 0
     wants_drafts: bool = False
     alternatives: int = 1
+    further: tuple[FurtherHole, ...] = ()
+    constraints: Constraints | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +159,18 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The canvas after a denoising step: `text[:settled]` is accepted, the rest may still change."""
+    """The canvas after a denoising step: `text[:settled]` is accepted, the rest may still change.
+
+    `hole` is the number of the hole it is of, from 0: the one that is being made, and where all are made together the
+    first that is not settled yet.
+    """
 
     id: str
     text: str
     settled: int
     step: int
     steps: int
+    hole: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +186,11 @@ class Found:
 class Stats:
     """How a result came to be. `passes` are forward passes over the canvas, `tokens` the tokens they yielded.
 
-    Both, `stop` and `drafts` tell of the first text alone; only `ms_total` holds the work on alternatives too.
+    Both, `stop` and `drafts` tell of the first text alone; only `ms_total` holds the work on alternatives too. Of
+    several holes they are sums over all of them, and `stop` is the first hole's.
 
     `drafted` and `accepted` count draft tokens offered and kept, per source, as (source, offered, kept).
-    `ms_first_draft` and `ms_total` count from receipt of the request; `ms_encode` is the prompt's share.
+    `ms_first_draft` and `ms_total` count from receipt of the request; `ms_encode` is the share of the (first) prompt.
     """
 
     route: Route
@@ -161,16 +207,31 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """The text of a further hole, and what ended it. One that ended by budget or deadline may be cut off anywhere."""
+
+    text: str
+    stop: Stop
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The result of a `Fill` (the gap's text) or `Rewrite` (the selection's new text), raw as denoised.
 
     `alternatives` are other texts for the gap, the likeliest first, each different from `text` and the others.
+    `further` holds the texts of `Fill.further`, one for each, in order.
     """
 
     id: str
     text: str
     stats: Stats
     alternatives: tuple[str, ...] = ()
+    further: tuple[Filled, ...] = ()
+
+    @property
+    def holes(self) -> tuple[Filled, ...]:
+        """The texts of all holes, in order."""
+        return (Filled(self.text, self.stats.stop), *self.further)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ of the canvas: while somebody types, only what was typed has to be encoded. Turn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from engine.canvas_serving.holes import CanvasHole, holes_of, limits_of, parts_of
 from engine.diffusion.stopping import Limits
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasFacts, CanvasJob, Known, Part
@@ -28,10 +29,11 @@ _QUOTED_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class GemmaPrompt:
-    """A laid-out request; the text wanted is that of the job's first hole."""
+    """A laid-out request; the texts wanted are those of the job's holes. holes: what is known of each, of a fill."""
 
     job: CanvasJob
     limits: Limits
+    holes: tuple[CanvasHole, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,14 @@ class GemmaIds:
 
 
 def fill_prompt(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, ids: GemmaIds) -> GemmaPrompt:
-    """The gap in an answer that is the whole file, whose end is quoted in the question.
+    """The holes in an answer that is the whole file, whose end is quoted in the question.
 
     Raises EngineError: round_trip for text the tokenizer cannot hold, window_exceeded for a window too small.
     """
     prefix, suffix = tokenizer.encode(request.prefix), tokenizer.encode(request.suffix)
-    opened = f"{fence_for(request.prefix + request.suffix)}{request.language}\n"
-    fence = opened[: -len(request.language) - 1]
+    holes = holes_of(request, tokenizer)
+    fence = fence_for(request.prefix + "".join(hole.island for hole in request.further) + request.suffix)
+    opened = f"{fence}{request.language}\n"
     room = facts.window_tokens - facts.canvas_length
     quoted = tokenizer.decode_bytes(suffix[: room // _QUOTED_SHARE]).decode("utf-8", errors="ignore")
     behind = f"{opened}{quoted}\n{fence}"
@@ -74,10 +77,8 @@ def fill_prompt(request: Fill, tokenizer: Tokenizer, facts: CanvasFacts, ids: Ge
         raise _too_small(facts)
     before = cut_left(prefix, left) or prefix[len(prefix) - left :]
     island = tuple(suffix[: facts.canvas_length // _ISLAND_SHARE])
-    hole = Part(is_hole=True, warm=tuple(tokenizer.encode(request.draft)))
-    parts = (hole, Part(is_hole=False, ids=island)) if island else (hole,)
-    limits = Limits(request.max_tokens, request.max_lines, "" if island else f"\n{fence}", request.deadline_ms)
-    return GemmaPrompt(CanvasJob(Known((*frame, *before)), parts), limits)
+    limits = replace(limits_of(holes), stop_text="" if island else f"\n{fence}")
+    return GemmaPrompt(CanvasJob(Known((*frame, *before)), parts_of(holes, island)), limits, holes)
 
 
 def rewrite_prompt(request: Rewrite, tokenizer: Tokenizer, facts: CanvasFacts, ids: GemmaIds) -> GemmaPrompt:

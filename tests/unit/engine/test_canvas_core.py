@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from engine.canvas import Canvas
-from engine.canvas_serving.core import CanvasCore, draft_text
+from engine.canvas_serving.core import CanvasCore
+from engine.canvas_serving.finished_text import draft_text
 from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasFacts, Known

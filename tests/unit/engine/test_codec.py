@@ -147,7 +147,7 @@ def test_what_is_no_request_is_refused(payload: bytes, kind: str, says: str) -> 
         ("ready", {"facts": None}, "'facts'"),
         ("loading", {"stage": "x", "fraction": "0.5"}, "'fraction'"),
         ("report", {"state": "asleep"}, "missing"),
-        ("done", {"id": "1", "text": "", "stats": {"route": "scenic"}, "alternatives": []}, "'stats'"),
+        ("done", {"id": "1", "text": "", "stats": {"route": "scenic"}, "alternatives": [], "further": []}, "'stats'"),
         ("fill", FILL, "unknown message"),
     ],
 )

@@ -1,0 +1,95 @@
+"""Several holes of one request filled one after the other, each as a gap of its own: `hole_by_hole`.
+
+For models that fill one gap at a time, and for holes that lie too far apart for one canvas. From the top: what is made
+stands in front of the next hole, and what the engine has read in front of one hole is resident for the next. (To begin
+with the hole that leaves least doubt, as families do that judge all of them in one pass, would have every hole's
+surroundings read before the first token.) Holes still to come are shown as holes. Owns no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from engine.job import Run
+from engine.protocol.messages import Constraints, Done, Draft, Fill, Filled, FurtherHole, Stats
+
+SHOWN = "..."
+"""Stands for a hole that is not filled, and holds no text of its own."""
+
+
+def hole_by_hole(request: Fill, one: Callable[[Fill], Run]) -> Run:
+    """Fill the holes of `request`, each by the run `one` begins for it. Closing it closes the run under way."""
+    results: list[Done] = []
+    while len(results) <= len(request.further):
+        run = one(gap_of(request, [hole for done in results for hole in done.holes]))
+        try:
+            while True:
+                news = next(run)
+                yield replace(news, hole=len(results)) if isinstance(news, Draft) else None
+        except StopIteration as finished:
+            results.append(finished.value)
+        finally:
+            run.close()
+    return together(results)
+
+
+def gap_of(request: Fill, made: Sequence[Filled]) -> Fill:
+    """The first hole that is not made yet, as a request of its own. What was cut off counts as not made.
+
+    A document can be judged as a whole when its last hole is filled, and not before.
+    """
+    first = FurtherHole("", request.draft, request.max_lines)
+    holes = (first, *request.further)
+    number = len(made)
+    hole, behind = holes[number], holes[number + 1 :]
+    before = [(hole.island, _standing(done, hole)) for hole, done in zip(holes, made, strict=False)]
+    return replace(
+        request,
+        prefix=request.prefix + "".join(f"{island}{text}" for island, text in before) + hole.island,
+        suffix="".join(f"{each.island}{each.draft or SHOWN}" for each in behind) + request.suffix,
+        draft=hole.draft,
+        max_lines=hole.max_lines,
+        alternatives=1,
+        further=(),
+        constraints=_judged(request.constraints, is_last=not behind),
+    )
+
+
+def _standing(done: Filled, hole: FurtherHole) -> str:
+    return done.text if done.stop in {"end", "lines"} else hole.draft or SHOWN
+
+
+def _judged(constraints: Constraints | None, *, is_last: bool) -> Constraints | None:
+    return constraints if constraints is None or is_last else replace(constraints, json_schema="")
+
+
+def together(results: Sequence[Done]) -> Done:
+    """One answer of those for each hole."""
+    first, *others = results
+    further = tuple(Filled(done.text, done.stats.stop) for done in others)
+    return replace(first, stats=_sum([done.stats for done in results]), further=further)
+
+
+def _sum(stats: Sequence[Stats]) -> Stats:
+    first = stats[0]
+    return replace(
+        first,
+        passes=sum(each.passes for each in stats),
+        tokens=sum(each.tokens for each in stats),
+        prompt_tokens=sum(each.prompt_tokens for each in stats),
+        cached_tokens=sum(each.cached_tokens for each in stats),
+        ms_total=stats[-1].ms_total,
+        drafts=draft_counts(each.drafts for each in stats),
+    )
+
+
+def draft_counts(
+    counts: Iterable[tuple[tuple[str, int, int], ...]],
+) -> tuple[tuple[str, int, int], ...]:
+    """Draft tokens offered and kept, by source, over several runs."""
+    total: dict[str, tuple[int, int]] = {}
+    for source, offered, kept in (row for rows in counts for row in rows):
+        before = total.get(source, (0, 0))
+        total[source] = (before[0] + offered, before[1] + kept)
+    return tuple((source, *pair) for source, pair in sorted(total.items()))
