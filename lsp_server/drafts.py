@@ -26,14 +26,17 @@ class DraftFeed:
         }
         self._sent_at: float | None = None
 
-    def __call__(self, draft: Draft) -> None:
-        """Send `draft` unless another went out a moment ago. `settled` counts code points of `text`."""
+    def __call__(self, draft: Draft, hole: int | None = None) -> None:
+        """Send `draft` unless another went out a moment ago. `settled` counts code points of `text`.
+
+        hole: which of several holes it is of, from 0; None for a job about one place, which does not say.
+        """
         now = self._clock.now()
         if self._sent_at is not None and now - self._sent_at < 1 / MOST_PER_SECOND:
             return
         self._sent_at = now
         progress = {"text": draft.text, "settled": draft.settled, "step": draft.step, "steps": draft.steps}
-        self._editor.send_draft(self._head | progress)
+        self._editor.send_draft(self._head | progress | ({} if hole is None else {"hole": hole}))
 
 
 def draft_feed(session: Session, snapshot: Snapshot, area: types.Range) -> DraftFeed | None:

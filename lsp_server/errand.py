@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pygls.exceptions import JsonRpcRequestCancelled
 
-from engine.protocol.messages import Done, Draft, Fill, Rewrite
+from engine.protocol.messages import Done, Draft, Fill, Filled, Rewrite
 from lsp_server.drafts import DraftFeed, draft_feed
 from lsp_server.errors import NoAnswer, Notice, content_modified, overtaken
 from lsp_server.inflight import Job, Superseded
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which of how many questions of one errand this is."""
+    """Which of how many gaps of one errand a question is about; of several gaps the first."""
 
     number: int = 0
     count: int = 1
@@ -101,7 +101,7 @@ class Errand:
             self._job.finish()
 
     async def ask(self, request: Fill | Rewrite, part: Part | None = None) -> Done:
-        """The engine's whole answer. Raises NoAnswer, also for one that was cut off, and Superseded."""
+        """The engine's whole answer. Raises NoAnswer, also where all of it was cut off, and Superseded."""
         snapshot = self.snapshot
         area = range_of(snapshot, self.anchor.start, self.anchor.end)
         feed = draft_feed(self._session, snapshot, area) if request.wants_drafts else None
@@ -110,7 +110,7 @@ class Errand:
         if self._session.engine.state != "ready":
             self._progress.say("waiting for the engine")
         done = await ask(self._session, self._job, request, listener)
-        if done.stats.stop in ("budget", "deadline"):
+        if all(is_cut_off(filled) for filled in done.holes):
             raise NoAnswer(CUT_OFF)
         return done
 
@@ -126,11 +126,17 @@ class Errand:
 
     def _listener(self, feed: DraftFeed | None, expected: int, part: Part) -> Callable[[Draft], None]:
         def hear(draft: Draft) -> None:
+            number = part.number + draft.hole
             if feed is not None:
-                feed(draft)
-            self._progress.report(draft.settled, expected, part.number, part.count)
+                feed(draft, number if part.count > 1 else None)
+            self._progress.report(draft.settled, expected, number, part.count)
 
         return hear
+
+
+def is_cut_off(filled: Filled) -> bool:
+    """Whether a text ends where its budget or its time did, and not where it is complete."""
+    return filled.stop in ("budget", "deadline")
 
 
 def may_ask(session: Session, snapshot: Snapshot) -> bool:

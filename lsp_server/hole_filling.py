@@ -1,21 +1,28 @@
-"""Several holes filled in one job, hole by hole on one text, so that each fits the others.
+"""Several holes filled in one job, so that each fits the others.
 
-What is filled already stands in front of the next hole; holes still to come are shown as they stand. Nothing outside
-the holes changes. Must not know how holes are found: see `holes`.
+Holes near each other go to the engine in one request, which shows it what stands between them. Of holes farther apart
+each neighbourhood is a request of its own, with what is filled already in front of it. Nothing outside the holes
+changes. Must not know how holes are found: see `holes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from engine.protocol.messages import Fill, FurtherHole
 from lsp_server.document import Document, for_model
 from lsp_server.edits import TextReplacement, apply_edits
-from lsp_server.errand import CUT_OFF, Errand, Part
+from lsp_server.errand import CUT_OFF, Errand, Part, is_cut_off
 from lsp_server.errors import NoAnswer
 from lsp_server.holes import Hole
-from lsp_server.revision import NOTHING, UNSOUND, Gap, Revision, fill_request, filled_text, repaired
+from lsp_server.revision import NOTHING, UNSOUND, Gap, Revision, fill_request, filled_text, most_lines, repaired
 from lsp_server.splice import Splice
+from lsp_server.surroundings import window_of
+
+# About what the engine reads in front of a gap: a hole farther behind would not see what stands in front of the first,
+# and has imports and open scopes of its own to be shown.
+NEAR_CHARS = 2_000
 
 # Stands for a hole that is still to come or came out broken, where it is only asked whether the text parses.
 _ANY_NAME = "x"
@@ -46,13 +53,17 @@ async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
     Superseded when the text around them was touched.
     """
     so_far, cut_off = _SoFar(), False
-    for number in range(len(holes)):
+    for numbers in neighbourhoods(holes):
         try:
-            so_far = await _with_next(errand, holes, so_far, number)
+            done = await errand.ask(_request(errand, holes, so_far, numbers), Part(numbers.start, len(holes)))
         except NoAnswer as nothing:
             if nothing.notice.key != CUT_OFF.key:
                 raise
             cut_off = True
+            continue
+        for number, filled in zip(numbers, done.holes, strict=False):
+            cut_off |= is_cut_off(filled)
+            so_far = so_far if is_cut_off(filled) else await _with_text(errand, holes, so_far, number, filled.text)
     if not so_far.filled:
         raise NoAnswer(CUT_OFF if cut_off else NOTHING)
     left = len(holes) - len(so_far.filled)
@@ -65,11 +76,39 @@ async def fill_holes(errand: Errand, holes: Sequence[Hole]) -> Revision:
     )
 
 
-async def _with_next(errand: Errand, holes: Sequence[Hole], so_far: _SoFar, number: int) -> _SoFar:
-    """What is filled once this hole is: the same as before when nothing came for it."""
+def neighbourhoods(holes: Sequence[Hole]) -> Iterator[range]:
+    """The numbers of holes that go into one request: those that begin near the first of them."""
+    first = 0
+    for number in range(1, len(holes) + 1):
+        if number == len(holes) or holes[number].end - holes[first].start > NEAR_CHARS:
+            yield range(first, number)
+            first = number
+
+
+def _request(errand: Errand, holes: Sequence[Hole], so_far: _SoFar, numbers: range) -> Fill:
+    """The question what stands in the holes of these numbers. Raises NoAnswer where there is nothing around them."""
+    snapshot = errand.snapshot
+    wants_drafts = errand.wants_drafts
+    first = fill_request(snapshot, _gap(errand, holes[numbers[0]], so_far.filled), "", wants_drafts=wants_drafts)
+    if len(numbers) == 1:
+        return first
+    document, start = snapshot.document, errand.anchor.start
+    last = holes[numbers[-1]]
+    behind = window_of(snapshot, document, start + last.start, start + last.end).suffix
+    named = so_far.parsing
+    further = []
+    for number in numbers[1:]:
+        before, hole = holes[number - 1], holes[number]
+        named = (*named, TextReplacement(before.start, before.end, before.lead + _ANY_NAME))
+        island = for_model(document.text[start + before.end : start + hole.start]) + hole.lead
+        further.append(FurtherHole(island, max_lines=most_lines(_gap(errand, hole, named))))
+    deadline_ms = first.deadline_ms * len(numbers)
+    return replace(first, suffix=behind, further=tuple(further), deadline_ms=deadline_ms)
+
+
+async def _with_text(errand: Errand, holes: Sequence[Hole], so_far: _SoFar, number: int, raw: str) -> _SoFar:
+    """What is filled once this hole holds what the engine said: the same as before when there is nothing to it."""
     hole = holes[number]
-    request = fill_request(errand.snapshot, _gap(errand, hole, so_far.filled), "", wants_drafts=errand.wants_drafts)
-    raw = (await errand.ask(request, Part(number, len(holes)))).text
     text = filled_text(_gap(errand, hole, so_far.filled), raw)
     if text is None:
         return so_far

@@ -114,7 +114,6 @@ def fill_request(snapshot: Snapshot, gap: Gap, draft: str, *, wants_drafts: bool
     window = window_of(snapshot, gap.document, gap.start, gap.end)
     if window.is_blank and not gap.hint.strip():
         raise NoAnswer(NOTHING_AROUND)
-    before = gap.before
     return Fill(
         id=uuid4().hex,
         language=language,
@@ -122,10 +121,16 @@ def fill_request(snapshot: Snapshot, gap: Gap, draft: str, *, wants_drafts: bool
         suffix=window.suffix,
         draft=draft,
         max_tokens=settings.rewrite_max_tokens,
-        max_lines=1 if syntax.prefers_single_line(before + gap.after, len(before), language) else 0,
+        max_lines=most_lines(gap),
         deadline_ms=settings.rewrite_deadline_ms,
         wants_drafts=wants_drafts,
     )
+
+
+def most_lines(gap: Gap) -> int:
+    """How many lines a gap's text may have, 0 for any number."""
+    before = gap.before
+    return 1 if syntax.prefers_single_line(before + gap.after, len(before), gap.document.language) else 0
 
 
 def filled_text(gap: Gap, raw: str) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, StatusReport, Stop
+from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Found, Rewrite, Stats, StatusReport, Stop
 from lsp_server.engine_client import EngineState
 
 FACTS = Facts(
@@ -44,7 +44,8 @@ class Reply:
 
 @dataclass
 class FakeEngine:
-    """Replies are used in order; the last one stays. `start` makes an engine that was off ready at once."""
+    """Replies are used in order, one for each hole; the last one stays. `start` makes an engine that was off ready at
+    once."""
 
     replies: Sequence[Reply] = (Reply(),)
     state: EngineState = "ready"
@@ -59,6 +60,7 @@ class FakeEngine:
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
     _running: set[str] = field(default_factory=set)
+    _taken: int = 0
 
     def start(self) -> None:
         self.starts += 1
@@ -96,24 +98,33 @@ class FakeEngine:
         while wait and self.state in ("starting", "loading"):
             self._moved.clear()
             await self._moved.wait()
-        reply = self.replies[min(len(self.requests), len(self.replies) - 1)]
+        reply = self._next_reply()
+        further = [self._next_reply() for _ in request.further] if isinstance(request, Fill) else []
         self.requests.append(request)
         self._asked.set()
         self._running.add(request.id)
         try:
             if on_found is not None and reply.found:
                 on_found(Found(request.id, reply.text, reply.alternatives[: reply.found - 1]))
-            return await self._run(request, reply, on_draft)
+            done = await self._run(request, reply, on_draft)
+            others = [await self._run(request, each, on_draft, hole) for hole, each in enumerate(further, start=1)]
+            return replace(done, further=tuple(Filled(each.text, each.stats.stop) for each in others))
         except asyncio.CancelledError:
             self.cancelled.append(request.id)
             raise
         finally:
             self._running.discard(request.id)
 
-    async def _run(self, request: Fill | Rewrite, reply: Reply, on_draft: Callable[[Draft], None] | None) -> Done:
+    def _next_reply(self) -> Reply:
+        self._taken += 1
+        return self.replies[min(self._taken, len(self.replies)) - 1]
+
+    async def _run(
+        self, request: Fill | Rewrite, reply: Reply, on_draft: Callable[[Draft], None] | None, hole: int = 0
+    ) -> Done:
         if request.wants_drafts and on_draft is not None:
             for step, text in enumerate(reply.drafts, start=1):
-                on_draft(Draft(request.id, text, len(text), step, len(reply.drafts)))
+                on_draft(Draft(request.id, text, len(text), step, len(reply.drafts), hole))
         if reply.hold:
             await self._released.wait()
         if reply.delay_s:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Fill, Found, Rewrite, StatusReport, Stop
+from engine.protocol.messages import Done, Draft, Fill, Filled, Found, Rewrite, StatusReport, Stop
 from tests.fakes.fake_engine import FACTS, FakeEngine, stats
 
 GAP_TEXTS = (
@@ -94,7 +94,8 @@ def _done(chance: random.Random, request: Fill | Rewrite) -> Done:
     if isinstance(request, Rewrite):
         return Done(request.id, _rewritten(chance, request.selection), stats(chance.choice(STOPS)))
     texts = [_gap_text(chance, request) for _ in range(request.alternatives)]
-    return Done(request.id, texts[0], stats(chance.choice(STOPS)), tuple(texts[1:]))
+    further = tuple(Filled(_gap_text(chance, request), chance.choice(STOPS)) for _ in request.further)
+    return Done(request.id, texts[0], stats(chance.choice(STOPS)), tuple(texts[1:]), further)
 
 
 def _gap_text(chance: random.Random, request: Fill) -> str:
