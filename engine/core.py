@@ -12,7 +12,11 @@ from time import perf_counter
 
 from engine.alternatives import alternatives
 from engine.canvas import Canvas
+from engine.constraining import causal_rules
+from engine.diffusion.constraints import Vocabulary
+from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.denoise import Denoised, Watch, denoise
+from engine.diffusion.obeying import denoise_obeying
 from engine.diffusion.stopping import decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.hole_by_hole import hole_by_hole
@@ -44,6 +48,7 @@ class EngineCore:
         self._config = config or VerifyConfig()
         self._clock = clock
         self._watch: Watch | None = None
+        self._vocabulary: Vocabulary | None = None
 
     @property
     def facts(self) -> Facts:
@@ -73,6 +78,7 @@ class EngineCore:
     def _one(self, request: Fill | Rewrite, timing: Timing) -> Run:
         """One gap; the times of `timing` count from the start of the whole job."""
         prompt = self._prompt(request)
+        rules = causal_rules(request, self._read_vocabulary) if isinstance(request, Fill) else None
         decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         others: tuple[str, ...] = ()
@@ -83,12 +89,19 @@ class EngineCore:
             if not complete:
                 result = Denoised("", "deadline", 0, 0, ())
             else:
-                result = yield from self._denoise(request, prompt, context, decision, timing)
+                result = yield from self._denoise(request, prompt, context, decision, rules, timing)
                 others = yield from self._alternatives(request, prompt, context, decision, result, timing)
         finally:
             self._model.release(context)
         stats = self._stats(prompt, decision, result, cached, timing)
         return Done(request.id, result.text, stats, others)
+
+    def _read_vocabulary(self) -> Vocabulary:
+        """What each id writes, read once and only for who asks for constraints."""
+        if self._vocabulary is None:
+            special = self._model.facts.special.special
+            self._vocabulary = Vocabulary.read(self._model.tokenizer, max(special) + 1, special, special)
+        return self._vocabulary
 
     def _prompt(self, request: Fill | Rewrite) -> Prompt:
         """Lay the request out and make sure that prompt and gap fit the window together."""
@@ -119,18 +132,27 @@ class EngineCore:
             yield None
         return not self._expired(prompt, timing)
 
+    def _passes(
+        self, prompt: Prompt, context: Context, decision: Decision, rules: CausalRules | None, timing: Timing
+    ) -> Generator[Canvas, None, Denoised]:
+        def expired() -> bool:
+            return self._expired(prompt, timing)
+
+        model, gap, limits, config = self._model, prompt.gap, prompt.limits, decision.config
+        if rules is None:
+            return denoise(model, context, gap, limits, config, expired, self._watch)
+        return denoise_obeying(model, context, gap, limits, config, expired, rules, self._watch)
+
     def _denoise(
-        self, request: Fill | Rewrite, prompt: Prompt, context: Context, decision: Decision, timing: Timing
+        self,
+        request: Fill | Rewrite,
+        prompt: Prompt,
+        context: Context,
+        decision: Decision,
+        rules: CausalRules | None,
+        timing: Timing,
     ) -> Generator[Draft | None, None, Denoised]:
-        passes = denoise(
-            self._model,
-            context,
-            prompt.gap,
-            prompt.limits,
-            decision.config,
-            lambda: self._expired(prompt, timing),
-            self._watch,
-        )
+        passes = self._passes(prompt, context, decision, rules, timing)
         step = 0
         while True:
             try:
@@ -155,7 +177,8 @@ class EngineCore:
         timing: Timing,
     ) -> Generator[Found | None, None, tuple[str, ...]]:
         """The other texts a fill asked for, as many as the deadline lets. All texts are told as they are found."""
-        wanted = request.alternatives - 1 if isinstance(request, Fill) else 0
+        alone = isinstance(request, Fill) and request.constraints is None
+        wanted = request.alternatives - 1 if isinstance(request, Fill) and alone else 0
         if wanted < 1 or self._expired(prompt, timing):
             return ()
 

@@ -8,14 +8,13 @@ surroundings read before the first token.) Holes still to come are shown as hole
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from engine.diffusion.denoise import draft_counts
+from engine.hole_shown import SHOWN
 from engine.job import Run
 from engine.protocol.messages import Constraints, Done, Draft, Fill, Filled, FurtherHole, Stats
-
-SHOWN = "..."
-"""Stands for a hole that is not filled, and holds no text of its own."""
 
 
 def hole_by_hole(request: Fill, one: Callable[[Fill], Run]) -> Run:
@@ -82,14 +81,3 @@ def _sum(stats: Sequence[Stats]) -> Stats:
         ms_total=stats[-1].ms_total,
         drafts=draft_counts(each.drafts for each in stats),
     )
-
-
-def draft_counts(
-    counts: Iterable[tuple[tuple[str, int, int], ...]],
-) -> tuple[tuple[str, int, int], ...]:
-    """Draft tokens offered and kept, by source, over several runs."""
-    total: dict[str, tuple[int, int]] = {}
-    for source, offered, kept in (row for rows in counts for row in rows):
-        before = total.get(source, (0, 0))
-        total[source] = (before[0] + offered, before[1] + kept)
-    return tuple((source, *pair) for source, pair in sorted(total.items()))

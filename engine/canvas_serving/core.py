@@ -19,6 +19,9 @@ from engine.canvas_serving.finished_text import Finished, cut, draft_text, finis
 from engine.canvas_serving.holes import fit_together, holes_of
 from engine.canvas_serving.prompt_style import PromptStyle
 from engine.canvas_serving.prompts import CanvasPrompt, LayOut, styled
+from engine.constraining import Surroundings, canvas_constraint
+from engine.diffusion.constraint import Constraint
+from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
 from engine.hole_by_hole import hole_by_hole
@@ -56,6 +59,7 @@ class CanvasCore:
         self._threads = threads or os.cpu_count() or 1
         self._clock = clock
         self._watch: Callable[[CanvasStep], None] | None = None
+        self._vocabulary: Vocabulary | None = None
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -98,16 +102,34 @@ class CanvasCore:
         """One canvas, whatever number of holes it has; the times of `timing` count from the start of the whole job."""
         prompt = self._lay_out(request)
         model = _Watched(self._model, self._clock)
-        result = yield from self._denoise(request, prompt, model, timing)
+        rule = self._rule(request, prompt)
+        result = yield from self._denoise(request, prompt, model, rule, timing)
         first, *further = holes = finished(result, prompt, model.tokenizer)
         others = yield from self._alternatives(request, prompt, first, timing)
         stats = self._stats(prompt, model, result, holes, timing)
         return Done(request.id, first.text, stats, others, tuple(Filled(hole.text, hole.stop) for hole in further))
 
+    def _rule(self, request: Fill | Rewrite, prompt: CanvasPrompt) -> Constraint | None:
+        if not isinstance(request, Fill):
+            return None
+        around = Surroundings(request.prefix, request.suffix, prompt.limits.stop_text)
+        return canvas_constraint(request, around, self._read_vocabulary)
+
+    def _read_vocabulary(self) -> Vocabulary:
+        """What each id writes, read once and only for who asks for constraints."""
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary.of(self._model.tokenizer, self._model.facts)
+        return self._vocabulary
+
     def _denoise(
-        self, request: Fill | Rewrite, prompt: CanvasPrompt, model: CanvasModel, timing: Timing
+        self,
+        request: Fill | Rewrite,
+        prompt: CanvasPrompt,
+        model: CanvasModel,
+        rule: Constraint | None,
+        timing: Timing,
     ) -> Generator[Draft | None, None, CanvasResult]:
-        steps = self._steps(prompt, model, self._config, SEED, timing)
+        steps = self._steps(prompt, model, self._config, SEED, timing, rule)
         while True:
             try:
                 step = next(steps)
@@ -121,11 +143,18 @@ class CanvasCore:
             yield self._draft(request.id, step, prompt) if request.wants_drafts else None
 
     def _steps(
-        self, prompt: CanvasPrompt, model: CanvasModel, config: SamplingConfig, seed: int, timing: Timing
+        self,
+        prompt: CanvasPrompt,
+        model: CanvasModel,
+        config: SamplingConfig,
+        seed: int,
+        timing: Timing,
+        rule: Constraint | None = None,
     ) -> Generator[CanvasStep, None, CanvasResult]:
         generator = torch.Generator(self._model.facts.device).manual_seed(seed)
         expired = self._expired(prompt, timing)
-        return denoise_canvas(model, prompt.job, config, generator, limits=prompt.limits, expired=expired)
+        job, limits = prompt.job, prompt.limits
+        return denoise_canvas(model, job, config, generator, limits=limits, expired=expired, constraint=rule)
 
     def _alternatives(
         self, request: Fill | Rewrite, prompt: CanvasPrompt, first: Finished, timing: Timing
@@ -134,7 +163,8 @@ class CanvasCore:
 
         Texts that are blank, equal another's but for blanks around them, or were cut off by the deadline are left out.
         """
-        wanted = request.alternatives - 1 if isinstance(request, Fill) and not request.further else 0
+        alone = isinstance(request, Fill) and not request.further and request.constraints is None
+        wanted = request.alternatives - 1 if isinstance(request, Fill) and alone else 0
         expired = self._expired(prompt, timing)
         config = with_chance(self._config)
         texts = [first.text]

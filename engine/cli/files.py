@@ -9,30 +9,26 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, TextIO, TypeVar
 
 import click
 
+from engine.cli.filling import MARK, PREFIX_CHARS, SUFFIX_CHARS, Asking, cut_off, fill_together
 from engine.cli.session import connected_engine
 from engine.cli.source_file import SourceFile, read_source
 from engine.config import DEFAULT_MODEL
-from engine.protocol.messages import Done, Fill, Rewrite, Stats
+from engine.protocol.messages import Constraints, Rewrite, Stats
 from engine.protocol.model_name import as_written
 from lsp_server.context import window
 from lsp_server.document import Document, for_model
 from lsp_server.edits import unified_diff
-from lsp_server.ghost_text import present_in
 from lsp_server.privacy import refusal
 from lsp_server.rewrite_text import clean_rewrite
 from lsp_server.settings import Settings
 from lsp_server.syntax import holes
 
-PREFIX_CHARS = 8000
-SUFFIX_CHARS = 4000
-MARK = "<fill>"
-OPEN_HOLE = "..."
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -70,8 +66,22 @@ def _common_options(command: _Command) -> _Command:
 @click.command()
 @_common_options
 @click.option("--at", "place", metavar="LINE:COL", help="Fill at this place (from 1) instead of at <fill> marks.")
+@click.option("--max-lines", type=click.IntRange(1), help="Most lines of each hole's text.")
+@click.option("--max-chars", type=click.IntRange(1), help="Most characters of each hole's text.")
+@click.option("--allow", metavar="CHARS", default="", help="The only characters that may be written.")
+@click.option("--must-parse", is_flag=True, help="Take no text that brings a syntax error.")
+@click.option(
+    "--json-schema",
+    type=click.File(encoding="utf-8"),
+    help="The whole file must be one JSON document that follows the JSON Schema in this file.",
+)
 def fill(
     file: str,
+    json_schema: TextIO | None,
+    must_parse: bool,
+    allow: str,
+    max_chars: int | None,
+    max_lines: int | None,
     place: str | None,
     write: bool,
     secret: bool,
@@ -80,10 +90,17 @@ def fill(
     max_tokens: int,
     model: str,
 ) -> None:
-    """Fill the holes of FILE (- reads standard input): each <fill> mark, or the place given with --at."""
+    """Fill the holes of FILE (- reads standard input): each <fill> mark, or the place given with --at.
+
+    All of them are one job, so that each fits the others. A text that must obey (--max-lines and the options below it)
+    is put in as the engine made it; when none is found, nothing is changed, and why is said.
+    """
     source = _source(file, language, write=write, secret=secret)
     spans = spans_to_fill(source, place)
-    result = asyncio.run(_fill_all(model, source.document, spans, max_tokens))
+    schema = json_schema.read() if json_schema is not None else ""
+    wanted = Constraints(max_lines or 0, max_chars or 0, allow, must_parse, schema)
+    asking = Asking(max_tokens, wanted if wanted != Constraints() else None)
+    result = asyncio.run(_fill_all(model, source.document, spans, asking))
     _deliver(source, result, write=write, as_json=as_json)
 
 
@@ -113,68 +130,17 @@ def rewrite(
     _deliver(source, result, write=write, as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One hole asked for. before, after: the text around it at that time; done: the engine's answer.
-
-    text: the whole text with the hole filled, and inserted what went in; both None when nothing did, and note says why.
-    """
-
-    before: str
-    after: str
-    done: Done
-    text: str | None = None
-    inserted: str | None = None
-    note: str = ""
-
-
-class Asked(Protocol):
-    """What fills a gap: the resident engine, or one inside this process."""
-
-    async def submit(self, request: Fill) -> Done: ...
-
-
-async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]], max_tokens: int) -> Result:
+async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]], asking: Asking) -> Result:
     async with connected_engine(model) as engine:
-        attempts = [attempt async for attempt in fill_each(engine, document, spans, max_tokens)]
+        attempts = await fill_together(engine, document, spans, asking)
     notes = [
         f"hole {number}: {attempt.note}" if len(spans) > 1 else attempt.note
         for number, attempt in enumerate(attempts, 1)
         if attempt.text is None
     ]
     filled = [attempt.text for attempt in attempts if attempt.text is not None]
-    return Result(filled[-1] if filled else document.text, tuple(a.done.stats for a in attempts), tuple(notes))
-
-
-async def fill_each(
-    engine: Asked, document: Document, spans: list[tuple[int, int]], max_tokens: int
-) -> AsyncIterator[Attempt]:
-    """Fill hole after hole from the top, each with the earlier ones already filled; one that fails keeps its mark."""
-    text = document.text
-    behind = [(len(text) - start, len(text) - end) for start, end in spans]
-    for number, (to_start, to_end) in enumerate(behind, 1):
-        before, after = text[: len(text) - to_start], text[len(text) - to_end :]
-        now = Document.open(document.uri, number, document.language, before + after)
-        attempt = await _fill_one(engine, now, len(before), max_tokens)
-        text = text if attempt.text is None else attempt.text
-        yield attempt
-
-
-async def _fill_one(engine: Asked, document: Document, offset: int, max_tokens: int) -> Attempt:
-    around = window(document.text, offset, offset, prefix_chars=PREFIX_CHARS, suffix_chars=SUFFIX_CHARS)
-    # Holes still open are shown as open: an empty place would look like code that is complete as it stands.
-    prefix, suffix = around.prefix.replace(MARK, OPEN_HOLE), around.suffix.replace(MARK, OPEN_HOLE)
-    request = Fill(f"fill-{offset}", document.language, prefix, suffix, max_tokens=max_tokens)
-    done = await engine.submit(request)
-    attempt = Attempt(document.text[:offset], document.text[offset:], done)
-    if done.stats.stop == "budget":
-        return replace(attempt, note=_cut_off(max_tokens))
-    ghost = present_in(document, offset, done.text, single_line=False, automatic=False)
-    if ghost is None:
-        return replace(attempt, note="the engine has nothing to add here")
-    inserted = document.to_document_newlines(ghost.text)
-    text = document.text[: ghost.start] + inserted + document.text[ghost.end :]
-    return replace(attempt, text=text, inserted=inserted)
+    jobs = {id(attempt.done): attempt.done.stats for attempt in attempts}
+    return Result(filled[-1] if filled else document.text, tuple(jobs.values()), tuple(notes))
 
 
 async def _rewrite(model: str, document: Document, start: int, end: int, instruction: str, max_tokens: int) -> Result:
@@ -184,16 +150,12 @@ async def _rewrite(model: str, document: Document, start: int, end: int, instruc
     async with connected_engine(model) as engine:
         done = await engine.submit(request)
     if done.stats.stop == "budget":
-        return Result(text, (done.stats,), (_cut_off(max_tokens),))
+        return Result(text, (done.stats,), (cut_off(max_tokens),))
     before, after = for_model(text[:start]), for_model(text[end:])
     rewritten = clean_rewrite(done.text, before, selection, after, document.language, instruction)
     if rewritten is None:
         return Result(text, (done.stats,), ("the engine sees nothing to change",))
     return Result(text[:start] + document.to_document_newlines(rewritten) + text[end:], (done.stats,))
-
-
-def _cut_off(max_tokens: int) -> str:
-    return f"the answer was cut off after {max_tokens} tokens, nothing was changed; allow more with --max-tokens"
 
 
 def spans_to_fill(source: SourceFile, place: str | None) -> list[tuple[int, int]]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from engine.cli.files import Attempt, fill_each, open_source, spans_to_fill
+from engine.cli.files import open_source, spans_to_fill
+from engine.cli.filling import Asking, Attempt, fill_each
 from engine.cli.source_file import SourceFile
 from engine.config import DEFAULT_MODEL, EngineConfig
 from engine.protocol.errors import EngineError
@@ -135,7 +136,8 @@ async def _record(source: SourceFile, spans: list[tuple[int, int]], model: str, 
 
     core = _load(model, say)
     engine = WatchedEngine(core, say)
-    gaps = [_gap(attempt, engine.steps) async for attempt in fill_each(engine, source.document, spans, max_tokens)]
+    attempts = fill_each(engine, source.document, spans, Asking(max_tokens))
+    gaps = [_gap(attempt, engine.steps) async for attempt in attempts]
     return Recording(source.path.name if source.path else source.name, model_facts(core.facts), tuple(gaps))
 
 

@@ -169,7 +169,9 @@ class CanvasRun:
         logits = logits.detach()
         if rules.constraint is not None:
             admitted = rules.admission.apply(logits.to(torch.float32, copy=True), ends)
-            logits = rules.constraint.constrain(self.canvas, admitted)
+            written = self.written()
+            logits = admitted
+            logits[: written.length] = rules.constraint.constrain(written, admitted[: written.length])
         buffer, spare = rules.scratch.take(rows.shape[0], logits)
         if rows.shape[0] < wanted.shape[0]:
             logits, ends, ids, holes = logits[rows], ends[rows], ids[rows], holes[rows]
@@ -326,6 +328,23 @@ class CanvasRun:
             self._layout = replace(self._layout, doubted=self.canvas.settled & ~self._layout.held)
             self._judging = bool(self._layout.doubted.any())
             return not self._judging
+        return True
+
+    def written(self) -> Canvas:
+        """The canvas up to its last hole: what a constraint is to see. Known text and padding behind it are not made
+        here. Waits for the device."""
+        end = int((self.hole >= 0).nonzero().max()) + 1
+        return Canvas(self.canvas.ids[:end], self.canvas.state[:end], self.canvas.confidence[:end])
+
+    def review(self, constraint: Constraint, *, is_last: bool) -> bool:
+        """Let a constraint judge the full canvas and re-open what it names; whether anything was."""
+        written = self.written()
+        named = constraint.review(written, is_last=is_last)
+        if named is None or not bool(named.any()):
+            return False
+        places = torch.zeros_like(self.canvas.locked)
+        places[: written.length] = named
+        self.denoise_anew(places)
         return True
 
     def shown(self) -> Canvas:

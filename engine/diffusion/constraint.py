@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -22,6 +23,17 @@ class Constraint(Protocol):
         """
         ...
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
-        """Of a full canvas: the places ([n] bool) to be denoised anew, or None when it is satisfied."""
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:
+        """Of a full canvas: the places ([n] bool) to be denoised anew, or None when it is satisfied.
+
+        is_last: whether the text ends on it. What can only be said of a whole text is not asked before.
+        """
+        ...
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:
+        """The text goes on in a next canvas, which from now on is the one that is meant.
+
+        committed: the ids that stand between the beginning of the canvas so far and that of the next one. begun: those
+        of the hole that goes on in it, from all canvases so far; empty when none does.
+        """
         ...

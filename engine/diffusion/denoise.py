@@ -7,7 +7,7 @@ generator to cancel and passes a predicate for the deadline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -15,6 +15,7 @@ import torch
 from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import MaskConfidence
+from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.drafts import Leftover
 from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
@@ -91,16 +92,21 @@ def denoise(
     config: VerifyConfig,
     expired: Callable[[], bool],
     watch: Watch | None = None,
+    begun: tuple[int, ...] = (),
+    rules: CausalRules | None = None,
 ) -> Generator[Canvas, None, Denoised]:
     """Fill `gap` on top of `context`. Yields the canvas after each pass; returns the text and its counts.
 
     watch: called with each pass as soon as it is judged, the last one too; it must not write to what it is given.
+    begun: ids that are settled already; the context holds the pending token and all of them but the last.
+    rules: which ids may stand where; whether the finished text passes their checks is the caller's question.
     Raises EngineError(window_exceeded) from the model when context and gap outgrow its window.
     """
-    progress = _Progress()
+    progress = _Progress(begun)
     confidence = model.facts.confidence if gap.adapted else None
     special = model.facts.special.special
     sources = Competition.over(config, confidence, gap.warm, gap.searched, special)
+    sources.settle(begun)
     allowed = allowed_ids(model)
     text = _Text(model, limits)
     while True:
@@ -111,10 +117,13 @@ def denoise(
         layout = PassLayout(settled[-1] if settled else gap.pending, ids_of(draft), _blocks(draft, config, confidence))
         base = context.length
         logits = model.step(context, build_rows(layout, base, model.facts.mask_id, adapted=gap.adapted))
-        outcome = judge(layout, logits[:, :allowed])
+        judged = logits[:, :allowed]
+        if rules is not None:
+            judged = rules.constrain(settled, layout.draft, judged)
+        outcome = judge(layout, judged)
         if watch is not None:
-            judged = logits[: layout.causal_rows, :allowed]
-            watch(Pass(settled, draft, outcome.accepted, outcome.bonus, outcome.leftover, judged))
+            judging = judged[: layout.causal_rows]
+            watch(Pass(settled, draft, outcome.accepted, outcome.bonus, outcome.leftover, judging))
         context.truncate(base + 1 + outcome.accepted)
         progress.leftover = outcome.leftover
         progress.passes += 1
@@ -180,6 +189,17 @@ def _finish(text: str, stop: Stop, progress: _Progress, sources: Competition, en
     counts = tuple((source, offered, kept) for source, (offered, kept) in sorted(sources.counts.items()))
     settled = progress.settled
     return Denoised(text, stop, progress.passes, len(settled) + ended, counts, settled)
+
+
+def draft_counts(
+    counts: Iterable[tuple[tuple[str, int, int], ...]],
+) -> tuple[tuple[str, int, int], ...]:
+    """Draft tokens offered and kept, by source, over several runs."""
+    total: dict[str, tuple[int, int]] = {}
+    for source, offered, kept in (row for rows in counts for row in rows):
+        before = total.get(source, (0, 0))
+        total[source] = (before[0] + offered, before[1] + kept)
+    return tuple((source, *pair) for source, pair in sorted(total.items()))
 
 
 def greedy(

@@ -87,6 +87,8 @@ def make_passage(work: Work, known: Known, pieces: Sequence[Piece], made: Made |
             while not rest[0].is_hole:
                 committed, rest = [*committed, *rest[0].ids], rest[1:]
             work.model.commit(context, committed)
+            if work.constraint is not None:
+                work.constraint.follow(committed, made.ids[rest[0].hole])
             offset += len(committed)
     finally:
         work.model.close(context)
@@ -190,8 +192,9 @@ def _denoise(
         if not live and len(options) > 1:
             options = _better_half(work, options)
         elif leader.run.finished and len(options) == 1:
-            places = work.constraint.review(leader.run.canvas) if work.constraint is not None else None
-            if places is None or not bool(places.any()):
+            if work.constraint is None:
+                return leader
+            if not leader.run.review(work.constraint, is_last=_is_over(work, leader, made)):
                 return leader
             if reviews == _REVIEWS:
                 raise EngineError(
@@ -200,7 +203,6 @@ def _denoise(
                     "ask for less, or leave more of the text to be made",
                 )
             reviews += 1
-            leader.run.denoise_anew(places)
         if live and work.expired():
             return leader
 
@@ -252,6 +254,20 @@ def _told(run: CanvasRun, made: Made, work: Work) -> CanvasStep:
         silent - facts.end_ids,
         facts.end_ids,
     )
+
+
+def _is_over(work: Work, option: Option, made: Made) -> bool:
+    """Whether the text ends on this canvas: no hole is left for another, or its open-ended text has come to an end."""
+    if not any(piece.is_hole for piece in option.rest):
+        return True
+    ids, _ = option.run.outcome(work.holes)
+    for piece in option.here:
+        if piece.is_hole and piece.open_ended:
+            found, ended = up_to_end(ids[piece.hole], work.model.facts.end_ids)
+            others = made.tokens - len(made.ids[piece.hole])
+            limits = replace(work.limits, max_tokens=work.limits.max_tokens - others)
+            return ended or text_stop([*made.ids[piece.hole], *found], work.model.tokenizer, limits)[1] is not None
+    return False
 
 
 def _take(work: Work, option: Option, made: Made) -> bool:

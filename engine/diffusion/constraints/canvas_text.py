@@ -23,19 +23,19 @@ class CanvasText:
     holes: tuple[Run, ...]
 
     @classmethod
-    def of(cls, canvas: Canvas, vocabulary: Vocabulary, before: str = "", after: str = "") -> CanvasText:
+    def of(cls, canvas: Canvas, vocabulary: Vocabulary, before: bytes = b"", after: bytes = b"") -> CanvasText:
         """Read a canvas. Waits for the device."""
         ids: list[int] = canvas.ids.tolist()
         holes = canvas.holes()
         unwritten = {place for hole in holes for place in range(written_end(ids, hole, vocabulary.ends), hole.end)}
-        data = bytearray(before.encode())
+        data = bytearray(before)
         extents: list[Span] = []
         for place, token in enumerate(ids):
             start = len(data)
             if place not in unwritten:
                 data += vocabulary.pieces[token]
             extents.append((start, len(data)))
-        return cls(bytes(data + after.encode()), tuple(extents), holes)
+        return cls(bytes(data + after), tuple(extents), holes)
 
     def places(self, spans: Iterable[Span]) -> set[int]:
         """The places of holes that wrote any byte of the spans.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -23,7 +24,7 @@ class AllowedCharacters:
         banned = ~self.allowed.to(logits.device)
         return logits.masked_fill(~canvas.locked[:, None] & banned, -torch.inf)
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:  # noqa: ARG002  # the seam's
         """See `Constraint`: what a warm start brought along is denoised anew."""
         ids: list[int] = canvas.ids.tolist()
         wrong = torch.zeros_like(canvas.locked)
@@ -31,3 +32,6 @@ class AllowedCharacters:
             end = written_end(ids, hole, self.vocabulary.ends)
             wrong[hole.start : end] = ~self.allowed.to(canvas.ids.device)[canvas.ids[hole.start : end]]
         return wrong if bool(wrong.any()) else None
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:
+        """See `Constraint`: every place is judged by itself."""

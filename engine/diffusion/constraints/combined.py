@@ -37,9 +37,13 @@ class Combined:
             )
         return logits
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:
         """See `Constraint`. Every constraint is asked, so that all faults are mended in one go."""
-        named = [places for constraint in self.constraints if (places := constraint.review(canvas)) is not None]
+        named = [
+            places
+            for constraint in self.constraints
+            if (places := constraint.review(canvas, is_last=is_last)) is not None
+        ]
         if not named:
             return None
         if self._sent_back >= self.reviews:
@@ -48,3 +52,9 @@ class Combined:
             )
         self._sent_back += 1
         return torch.stack(named).any(0) & ~canvas.locked
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:
+        """See `Constraint`."""
+        self._sent_back = 0
+        for constraint in self.constraints:
+            constraint.follow(committed, begun)

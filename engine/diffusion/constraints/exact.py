@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -34,12 +34,18 @@ class ExactText:
             constrained[place, token] = wanted
         return constrained
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:  # noqa: ARG002  # the seam's
         """See `Constraint`."""
         wrong = torch.zeros_like(canvas.locked)
         for place, token in self._wanted(canvas).items():
             wrong[place] = canvas.ids[place] != token
         return wrong if bool(wrong.any()) else None
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:  # noqa: ARG002  # the seam's
+        """See `Constraint`. Raises EngineError(bad_request): places are counted on one canvas."""
+        raise EngineError(
+            "bad_request", "exact ids were asked for in a text of several canvases", "give the places of one canvas"
+        )
 
     def _wanted(self, canvas: Canvas) -> dict[int, int]:
         """The id of each place that is not locked anyway. Raises EngineError(bad_request) for contradictions."""

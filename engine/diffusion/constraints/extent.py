@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -25,6 +26,7 @@ class Extent:
     max_lines: int = 0
     max_characters: int = 0
     _shared: bool = field(default=False, init=False)
+    _begun: tuple[int, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         if self.max_lines < 0 or self.max_characters < 0:
@@ -39,19 +41,19 @@ class Extent:
         for most, sizes in self._limits():
             allowance = torch.full((canvas.length,), torch.iinfo(torch.int64).max)
             for hole in canvas.holes():
-                self._allow(allowance, hole, ids, settled, most, sizes)
+                self._allow(allowance, hole, ids, settled, self._left(hole, most, sizes), sizes)
             too_large = sizes[None, :] > allowance[:, None]
             logits = logits.masked_fill(too_large.to(logits.device), -torch.inf)
         return logits
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:  # noqa: ARG002  # the seam's
         """See `Constraint`."""
         ids: list[int] = canvas.ids.tolist()
         wrong = torch.zeros_like(canvas.locked)
         for most, sizes in self._limits():
             for hole in canvas.holes():
                 end = written_end(ids, hole, self.vocabulary.ends)
-                start = _first_beyond(sizes[ids[hole.start : end]].tolist(), most)
+                start = _first_beyond(sizes[ids[hole.start : end]].tolist(), self._left(hole, most, sizes))
                 if start is not None:
                     # With the places behind an end id: the end may have to come earlier, and they go with it.
                     wrong[hole.start + start : hole.end] = True
@@ -59,6 +61,14 @@ class Extent:
             return None
         self._shared = True
         return wrong
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:  # noqa: ARG002  # the seam's
+        """See `Constraint`: a hole that goes on has used up what it holds."""
+        self._begun, self._shared = tuple(begun), False
+
+    def _left(self, hole: Run, most: int, sizes: torch.Tensor) -> int:
+        """What of `most` is left for this canvas; a hole that goes on stands at its beginning."""
+        return most if hole.start or not self._begun else max(0, most - int(sizes[list(self._begun)].sum()))
 
     def _limits(self) -> list[tuple[int, torch.Tensor]]:
         """(most units a hole may hold, [vocab] units of each id) for each limit that is set."""

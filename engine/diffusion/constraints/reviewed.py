@@ -38,6 +38,7 @@ class Reviewed:
     before: str = ""
     after: str = ""
     tries: int = 3
+    _committed: bytes = field(default=b"", init=False)
     _tried: int = field(default=0, init=False)
     _barred: set[tuple[int, int]] = field(default_factory=set, init=False)
     _length: int = field(default=-1, init=False)
@@ -54,9 +55,15 @@ class Reviewed:
                 constrained[place, token] = -torch.inf
         return constrained
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
-        """See `Constraint`. Raises EngineError(unsatisfied) when the tries are used up."""
-        text = CanvasText.of(canvas, self.vocabulary, self.before, self.after)
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:
+        """See `Constraint`. Raises EngineError(unsatisfied) when the tries are used up.
+
+        On the last of several canvases a fault in an earlier one can no longer be mended there; then the nearest hole
+        of the last one is tried.
+        """
+        if not is_last:
+            return None
+        text = CanvasText.of(canvas, self.vocabulary, self.before.encode() + self._committed, self.after.encode())
         spans = self._wrong(text.data)
         if not spans:
             return None
@@ -75,6 +82,11 @@ class Reviewed:
         mask = torch.zeros_like(canvas.locked)
         mask[opened] = True
         return mask
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:  # noqa: ARG002  # the seam's
+        """See `Constraint`: what is committed is known text from here on."""
+        self._committed += b"".join(self.vocabulary.pieces[token] for token in committed)
+        self._barred.clear()
 
     def _wrong(self, data: bytes) -> list[Span]:
         try:

@@ -29,16 +29,22 @@ class Vocabulary:
     @classmethod
     def of(cls, tokenizer: Tokenizer, facts: CanvasFacts) -> Vocabulary:
         """Read every id of the model's head; those beyond the tokenizer write nothing."""
-        pieces = tuple(tokenizer.decode_bytes([token]) for token in range(facts.vocab_size))
-        silent = torch.zeros(facts.vocab_size, dtype=torch.bool)
-        silent[[token for token in (*facts.end_ids, facts.expand_id, facts.delete_id) if token >= 0]] = True
+        silent = (*facts.end_ids, facts.expand_id, facts.delete_id)
+        return cls.read(tokenizer, facts.vocab_size, facts.end_ids, silent)
+
+    @classmethod
+    def read(cls, tokenizer: Tokenizer, size: int, ends: frozenset[int], silent_ids: Iterable[int]) -> Vocabulary:
+        """Of `size` ids: `ends` end a text, and `silent_ids` (those below 0 stand for none) may come out."""
+        pieces = tuple(tokenizer.decode_bytes([token]) for token in range(size))
+        silent = torch.zeros(size, dtype=torch.bool)
+        silent[[token for token in silent_ids if token >= 0]] = True
         return cls(
             pieces=pieces,
             # Bytes 10xxxxxx go on with a character, all others begin one.
             characters=torch.tensor([sum(byte & 0xC0 != 0x80 for byte in piece) for piece in pieces]),
             lines=torch.tensor([piece.count(b"\n") for piece in pieces]),
             silent=silent,
-            ends=facts.end_ids,
+            ends=ends,
         )
 
     def writing_only(self, allowed: Callable[[str], bool] | Iterable[str]) -> torch.Tensor:

@@ -123,8 +123,11 @@ class NeverContent:
     def constrain(self, canvas: Canvas, logits: torch.Tensor) -> torch.Tensor:
         return logits
 
-    def review(self, canvas: Canvas) -> torch.Tensor:
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor:
         return ~canvas.locked
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:
+        raise AssertionError("it is one canvas")
 
 
 def test_a_text_that_never_passes_its_review_is_not_handed_out() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 
@@ -138,11 +140,14 @@ class Wants:
             logits[self.place, torch.arange(logits.shape[1]) != self.wanted] = -torch.inf
         return logits
 
-    def review(self, canvas: Canvas) -> torch.Tensor | None:
+    def review(self, canvas: Canvas, *, is_last: bool = True) -> torch.Tensor | None:
         self.seen.append(canvas.ids.tolist())
         if len(self.seen) > self.reviews or int(canvas.ids[self.place]) == self.wanted:
             return None
         return torch.arange(canvas.length) == self.place
+
+    def follow(self, committed: Sequence[int], begun: Sequence[int]) -> None:
+        raise AssertionError("it is one canvas")
 
 
 @pytest.mark.parametrize("facts", [scripted_facts(), uniform_facts(), uniform_facts(canvas_length=8)])

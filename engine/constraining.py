@@ -1,0 +1,135 @@
+"""From what a request's texts must obey to the rules that denoising keeps.
+
+`canvas_constraint` makes them for families that denoise whole canvases, `causal_rules` for causal ones. Owns what the
+texts of `Constraints` mean; how a rule is kept is written beside each rule.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.diffusion.constraint import Constraint
+from engine.diffusion.constraints import AllowedCharacters, Combined, Extent, Reviewed, Vocabulary
+from engine.diffusion.constraints.causal import CausalRules, Check
+from engine.diffusion.constraints.json_schema import schema_faults
+from engine.diffusion.constraints.reviewed import Faults, Span
+from engine.diffusion.stopping import cut_at_stop_text
+from engine.grammars import error_spans, parser_for
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import Constraints, Fill
+
+_NEUTRAL = ("", "x")
+"""What may stand in a hole that nobody filled: nothing, or any name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The known text in front of what is denoised and behind it; `stop_text` ends the text where it is written."""
+
+    before: str
+    after: str
+    stop_text: str = ""
+
+
+def require_sound(constraints: Constraints) -> None:
+    """Raise EngineError(bad_request) for limits below 0."""
+    for name in ("max_lines", "max_characters"):
+        if getattr(constraints, name) < 0:
+            raise EngineError("bad_request", f"{name} is {getattr(constraints, name)}", "use 0 for any number")
+
+
+def canvas_constraint(request: Fill, around: Surroundings, vocabulary: Callable[[], Vocabulary]) -> Constraint | None:
+    """What a canvas between `around` must obey; None where nothing is asked. Raises EngineError(bad_request)."""
+    wanted = request.constraints
+    if wanted is None:
+        return None
+    require_sound(wanted)
+    checks = _checks(request, wanted)
+    rules: list[Constraint] = []
+    if wanted.allowed:
+        rules.append(AllowedCharacters(vocabulary(), vocabulary().writing_only(wanted.allowed)))
+    if wanted.max_lines or wanted.max_characters:
+        rules.append(Extent(vocabulary(), wanted.max_lines, wanted.max_characters))
+    for check in checks:
+        faults = _ended(check.faults, around)
+        rules.append(Reviewed(vocabulary(), faults, check.wanted, around.before, around.after))
+    return Combined(rules) if rules else None
+
+
+def causal_rules(request: Fill, vocabulary: Callable[[], Vocabulary]) -> CausalRules | None:
+    """What the gap of a one-hole request must obey; None where nothing is asked. Raises EngineError(bad_request)."""
+    wanted = request.constraints
+    if wanted is None:
+        return None
+    require_sound(wanted)
+    checks = _checks(request, wanted)
+    if not (wanted.allowed or wanted.max_lines or wanted.max_characters or checks):
+        return None
+    return CausalRules(
+        vocabulary(),
+        allowed=vocabulary().writing_only(wanted.allowed) if wanted.allowed else None,
+        max_lines=wanted.max_lines,
+        max_characters=wanted.max_characters,
+        checks=checks,
+        before=request.prefix,
+        after=request.suffix,
+    )
+
+
+def _checks(request: Fill, wanted: Constraints) -> tuple[Check, ...]:
+    checks = []
+    if wanted.must_parse:
+        checks.append(Check(syntax_faults(request), "parses"))
+    if wanted.json_schema:
+        checks.append(Check(schema_faults(_schema(wanted.json_schema)), "is JSON of the schema"))
+    return tuple(checks)
+
+
+def _schema(text: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(text)
+    except ValueError as fault:
+        raise EngineError("bad_request", f"the JSON Schema is no JSON: {fault}", "mend the schema") from None
+    if not isinstance(schema, dict):
+        raise EngineError("bad_request", "the JSON Schema is no JSON object", "give an object such as {}")
+    return schema
+
+
+def syntax_faults(request: Fill) -> Faults:
+    """The spans where the text with the holes filled does not parse and would have, had nobody filled them.
+
+    A text that was broken before may stay so: there are faults only where there are more of them than without the
+    holes' texts. Raises EngineError(bad_request) for a language without a grammar.
+    """
+    parser = parser_for(request.language)
+    found = [error_spans(parser, _unfilled(request, neutral)) for neutral in _NEUTRAL]
+    least = min(found, key=len)
+
+    def faults(text: str) -> Sequence[Span]:
+        spans = error_spans(parser, text)
+        if len(spans) <= len(least):
+            return ()
+        return [span for span in spans if span not in least or span[1] > len(request.prefix)] or spans
+
+    return faults
+
+
+def _unfilled(request: Fill, neutral: str) -> str:
+    islands: Iterable[str] = (hole.island for hole in request.further)
+    return request.prefix + neutral + "".join(f"{island}{neutral}" for island in islands) + request.suffix
+
+
+def _ended(faults: Faults, around: Surroundings) -> Faults:
+    """Of a text that a stop text ends, only what stands in front of it."""
+    if not around.stop_text:
+        return faults
+
+    def until(text: str) -> Sequence[Span]:
+        written = text[len(around.before) :]
+        ended = cut_at_stop_text(written, around.stop_text)
+        return faults(text if ended is None else around.before + ended)
+
+    return until
