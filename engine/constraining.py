@@ -15,9 +15,9 @@ from engine.diffusion.constraint import Constraint
 from engine.diffusion.constraints import AllowedCharacters, Combined, Extent, Reviewed, Vocabulary
 from engine.diffusion.constraints.causal import CausalRules, Check
 from engine.diffusion.constraints.json_schema import schema_faults
-from engine.diffusion.constraints.reviewed import Faults, Span
+from engine.diffusion.constraints.reviewed import Faults
 from engine.diffusion.stopping import cut_at_stop_text
-from engine.grammars import error_spans, parser_for
+from engine.grammars import Span, error_spans, parser_for
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Constraints, Fill
 

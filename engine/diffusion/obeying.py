@@ -27,7 +27,7 @@ def denoise_obeying(
 
     Counts are of all that was computed. Raises EngineError(unsatisfied) besides what `denoise` raises.
     """
-    base, begun = context.length, ()
+    base, begun = context.length, tuple[int, ...]()
     passes, tokens, counts = 0, 0, []
     while True:
         result: Denoised = yield from denoise(model, context, gap, limits, config, expired, watch, begun, rules)

@@ -65,7 +65,7 @@ async def test_holes_near_each_other_are_one_request_with_the_text_between_them(
         client.open(TEXT)
         await edit_of(client, "fill_holes", WHOLE)
         (request,) = (await client.engine())["requests"]
-        assert (request["type"], request["draft"], request["max_lines"]) == ("Fill", "", 1)
+        assert (request["type"], request["draft"], request["max_lines"]) == ("Fill", "", 0)
         assert request["prefix"] == "def area(w, h):\n    return "
         assert request["further"] == [
             {"island": "\n\n\ndef twice(x):\n    ", "draft": "", "max_lines": 0},

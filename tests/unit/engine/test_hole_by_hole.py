@@ -67,7 +67,7 @@ def run_of(asked: list[Fill], runs: list[Run], request: Fill = REQUEST) -> Run:
 
 
 def finish(run: Run) -> tuple[Done, list[Draft]]:
-    drafts = []
+    drafts: list[Draft] = []
     while True:
         try:
             news = next(run)
