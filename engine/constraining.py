@@ -41,13 +41,18 @@ def require_sound(constraints: Constraints) -> None:
             raise EngineError("bad_request", f"{name} is {getattr(constraints, name)}", "use 0 for any number")
 
 
-def canvas_constraint(request: Fill, around: Surroundings, vocabulary: Callable[[], Vocabulary]) -> Constraint | None:
-    """What a canvas between `around` must obey; None where nothing is asked. Raises EngineError(bad_request)."""
+def canvas_constraint(
+    request: Fill, around: Surroundings, vocabulary: Callable[[], Vocabulary], *, is_last: bool = True
+) -> Constraint | None:
+    """What a canvas between `around` must obey; None where nothing is asked. Raises EngineError(bad_request).
+
+    is_last: whether the document is whole with these holes filled; else it is only judged for what they hold.
+    """
     wanted = request.constraints
     if wanted is None:
         return None
     require_sound(wanted)
-    checks = _checks(request, wanted)
+    checks = _checks(request, wanted, is_last=is_last)
     rules: list[Constraint] = []
     if wanted.allowed:
         rules.append(AllowedCharacters(vocabulary(), vocabulary().writing_only(wanted.allowed)))
@@ -59,13 +64,16 @@ def canvas_constraint(request: Fill, around: Surroundings, vocabulary: Callable[
     return Combined(rules) if rules else None
 
 
-def causal_rules(request: Fill, vocabulary: Callable[[], Vocabulary]) -> CausalRules | None:
-    """What the gap of a one-hole request must obey; None where nothing is asked. Raises EngineError(bad_request)."""
+def causal_rules(request: Fill, vocabulary: Callable[[], Vocabulary], *, is_last: bool = True) -> CausalRules | None:
+    """What the gap of a one-hole request must obey; None where nothing is asked. Raises EngineError(bad_request).
+
+    is_last: as in `canvas_constraint`.
+    """
     wanted = request.constraints
     if wanted is None:
         return None
     require_sound(wanted)
-    checks = _checks(request, wanted)
+    checks = _checks(request, wanted, is_last=is_last)
     if not (wanted.allowed or wanted.max_lines or wanted.max_characters or checks):
         return None
     return CausalRules(
@@ -79,12 +87,13 @@ def causal_rules(request: Fill, vocabulary: Callable[[], Vocabulary]) -> CausalR
     )
 
 
-def _checks(request: Fill, wanted: Constraints) -> tuple[Check, ...]:
+def _checks(request: Fill, wanted: Constraints, *, is_last: bool) -> tuple[Check, ...]:
     checks = []
     if wanted.must_parse:
         checks.append(Check(syntax_faults(request), "parses"))
     if wanted.json_schema:
-        checks.append(Check(schema_faults(_schema(wanted.json_schema)), "is JSON of the schema"))
+        faults = schema_faults(_schema(wanted.json_schema))
+        checks.append(Check(faults if is_last else _inside(faults, request), "is JSON of the schema"))
     return tuple(checks)
 
 
@@ -96,6 +105,16 @@ def _schema(text: str) -> dict[str, Any]:
     if not isinstance(schema, dict):
         raise EngineError("bad_request", "the JSON Schema is no JSON object", "give an object such as {}")
     return schema
+
+
+def _inside(faults: Faults, request: Fill) -> Faults:
+    """Only what is wrong within the gap: values that stand for holes still to come break what they will not break."""
+
+    def inside(text: str) -> Sequence[Span]:
+        start, end = len(request.prefix), len(text) - len(request.suffix)
+        return [span for span in faults(text) if start <= span[0] and span[1] <= end]
+
+    return inside
 
 
 def syntax_faults(request: Fill) -> Faults:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 from engine.alternatives import alternatives
@@ -72,13 +73,16 @@ class EngineCore:
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
         if isinstance(request, Fill) and request.further:
-            return (yield from hole_by_hole(request, lambda gap: self._one(gap, Timing(timing.started))))
-        return (yield from self._one(request, timing))
+            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started))))
+        return (yield from self._one(timing, request))
 
-    def _one(self, request: Fill | Rewrite, timing: Timing) -> Run:
-        """One gap; the times of `timing` count from the start of the whole job."""
+    def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
+        """One gap; the times of `timing` count from the start of the whole job.
+
+        is_last: whether the text is whole with this gap filled; see `causal_rules`.
+        """
         prompt = self._prompt(request)
-        rules = causal_rules(request, self._read_vocabulary) if isinstance(request, Fill) else None
+        rules = causal_rules(request, self._read_vocabulary, is_last=is_last) if isinstance(request, Fill) else None
         decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         others: tuple[str, ...] = ()

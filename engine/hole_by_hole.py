@@ -12,16 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.diffusion.denoise import draft_counts
-from engine.hole_shown import SHOWN
+from engine.hole_shown import shown_hole
 from engine.job import Run
-from engine.protocol.messages import Constraints, Done, Draft, Fill, Filled, FurtherHole, Stats
+from engine.protocol.messages import Done, Draft, Fill, Filled, FurtherHole, Stats
 
 
-def hole_by_hole(request: Fill, one: Callable[[Fill], Run]) -> Run:
-    """Fill the holes of `request`, each by the run `one` begins for it. Closing it closes the run under way."""
+def hole_by_hole(request: Fill, one: Callable[[Fill, bool], Run]) -> Run:
+    """Fill the holes of `request`, each by the run `one` begins for it. Closing it closes the run under way.
+
+    one: takes a hole as a request of its own, and whether it is the last: only then is the text whole.
+    """
     results: list[Done] = []
     while len(results) <= len(request.further):
-        run = one(gap_of(request, [hole for done in results for hole in done.holes]))
+        made = [hole for done in results for hole in done.holes]
+        run = one(gap_of(request, made), len(made) == len(request.further))
         try:
             while True:
                 news = next(run)
@@ -34,33 +38,25 @@ def hole_by_hole(request: Fill, one: Callable[[Fill], Run]) -> Run:
 
 
 def gap_of(request: Fill, made: Sequence[Filled]) -> Fill:
-    """The first hole that is not made yet, as a request of its own. What was cut off counts as not made.
-
-    A document can be judged as a whole when its last hole is filled, and not before.
-    """
+    """The first hole that is not made yet, as a request of its own. What was cut off counts as not made."""
+    shown = shown_hole(request.language)
     first = FurtherHole("", request.draft, request.max_lines)
     holes = (first, *request.further)
     number = len(made)
     hole, behind = holes[number], holes[number + 1 :]
-    before = [(hole.island, _standing(done, hole)) for hole, done in zip(holes, made, strict=False)]
+    before = [
+        (hole.island, done.text if done.stop in {"end", "lines"} else hole.draft or shown)
+        for hole, done in zip(holes, made, strict=False)
+    ]
     return replace(
         request,
         prefix=request.prefix + "".join(f"{island}{text}" for island, text in before) + hole.island,
-        suffix="".join(f"{each.island}{each.draft or SHOWN}" for each in behind) + request.suffix,
+        suffix="".join(f"{each.island}{each.draft or shown}" for each in behind) + request.suffix,
         draft=hole.draft,
         max_lines=hole.max_lines,
         alternatives=1,
         further=(),
-        constraints=_judged(request.constraints, is_last=not behind),
     )
-
-
-def _standing(done: Filled, hole: FurtherHole) -> str:
-    return done.text if done.stop in {"end", "lines"} else hole.draft or SHOWN
-
-
-def _judged(constraints: Constraints | None, *, is_last: bool) -> Constraints | None:
-    return constraints if constraints is None or is_last else replace(constraints, json_schema="")
 
 
 def together(results: Sequence[Done]) -> Done:

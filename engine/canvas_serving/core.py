@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -92,28 +93,31 @@ class CanvasCore:
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
         if isinstance(request, Fill) and request.further and not self._fit_together(request):
-            return (yield from hole_by_hole(request, lambda gap: self._one(gap, Timing(timing.started))))
-        return (yield from self._one(request, timing))
+            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started))))
+        return (yield from self._one(timing, request))
 
     def _fit_together(self, request: Fill) -> bool:
         return fit_together(holes_of(request, self._model.tokenizer), self._model.facts)
 
-    def _one(self, request: Fill | Rewrite, timing: Timing) -> Run:
-        """One canvas, whatever number of holes it has; the times of `timing` count from the start of the whole job."""
+    def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
+        """One canvas, whatever number of holes it has; the times of `timing` count from the start of the whole job.
+
+        is_last: whether the text is whole with these holes filled; see `canvas_constraint`.
+        """
         prompt = self._lay_out(request)
         model = _Watched(self._model, self._clock)
-        rule = self._rule(request, prompt)
+        rule = self._rule(request, prompt, is_last=is_last)
         result = yield from self._denoise(request, prompt, model, rule, timing)
         first, *further = holes = finished(result, prompt, model.tokenizer)
         others = yield from self._alternatives(request, prompt, first, timing)
         stats = self._stats(prompt, model, result, holes, timing)
         return Done(request.id, first.text, stats, others, tuple(Filled(hole.text, hole.stop) for hole in further))
 
-    def _rule(self, request: Fill | Rewrite, prompt: CanvasPrompt) -> Constraint | None:
+    def _rule(self, request: Fill | Rewrite, prompt: CanvasPrompt, *, is_last: bool) -> Constraint | None:
         if not isinstance(request, Fill):
             return None
         around = Surroundings(request.prefix, request.suffix, prompt.limits.stop_text)
-        return canvas_constraint(request, around, self._read_vocabulary)
+        return canvas_constraint(request, around, self._read_vocabulary, is_last=is_last)
 
     def _read_vocabulary(self) -> Vocabulary:
         """What each id writes, read once and only for who asks for constraints."""

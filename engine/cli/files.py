@@ -138,7 +138,9 @@ async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]]
         for number, attempt in enumerate(attempts, 1)
         if attempt.text is None
     ]
-    filled = [attempt.text for attempt in attempts if attempt.text is not None]
+    # Of a file that is judged as a whole no part is right by itself.
+    is_kept = not (notes and asking.judges_whole)
+    filled = [attempt.text for attempt in attempts if attempt.text is not None and is_kept]
     jobs = {id(attempt.done): attempt.done.stats for attempt in attempts}
     return Result(filled[-1] if filled else document.text, tuple(jobs.values()), tuple(notes))
 

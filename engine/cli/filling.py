@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from engine.hole_shown import SHOWN
+from engine.hole_shown import shown_hole
 from engine.protocol.messages import MOST_HOLES, Constraints, Done, Fill, Filled, FurtherHole
 from lsp_server.context import window
 from lsp_server.document import Document, for_model
 from lsp_server.ghost_text import present_in
+from lsp_server.syntax import new_errors
 
 PREFIX_CHARS = 8000
 SUFFIX_CHARS = 4000
@@ -30,6 +31,12 @@ class Asking:
 
     max_tokens: int
     constraints: Constraints | None = None
+
+    @property
+    def judges_whole(self) -> bool:
+        """Whether what is asked can only be said of the whole file."""
+        wanted = self.constraints
+        return wanted is not None and (wanted.must_parse or bool(wanted.json_schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +102,17 @@ def _at_hole(document: Document, number: int, text: str, span: Span) -> tuple[Do
 def _request(document: Document, spans: Sequence[Span], asking: Asking) -> Fill:
     text, (first, *_), (*_, last) = document.text, spans, spans
     # What is judged as a whole is sent as a whole; the engine reads no more of it than else.
-    whole = asking.constraints is not None and bool(asking.constraints.must_parse or asking.constraints.json_schema)
-    before, behind = (len(text), len(text)) if whole else (PREFIX_CHARS, SUFFIX_CHARS)
+    before, behind = (len(text), len(text)) if asking.judges_whole else (PREFIX_CHARS, SUFFIX_CHARS)
     prefix = window(text, first[0], first[0], prefix_chars=before, suffix_chars=behind).prefix
     suffix = window(text, last[1], last[1], prefix_chars=before, suffix_chars=behind).suffix
     islands = [for_model(text[left[1] : right[0]]) for left, right in pairwise(spans)]
+    shown = shown_hole(document.language)
     # Holes this job is not about are shown as open: an empty place would look like code that is complete as it stands.
     return Fill(
         f"fill-{first[0]}",
         document.language,
-        prefix.replace(MARK, SHOWN),
-        suffix.replace(MARK, SHOWN),
+        prefix.replace(MARK, shown),
+        suffix.replace(MARK, shown),
         max_tokens=asking.max_tokens,
         further=tuple(FurtherHole(island) for island in islands),
         constraints=asking.constraints,
@@ -116,13 +123,23 @@ def _attempt(document: Document, offset: int, done: Done, filled: Filled, asking
     attempt = Attempt(document.text[:offset], document.text[offset:], done)
     if filled.stop in {"budget", "deadline"}:
         return replace(attempt, note=cut_off(asking.max_tokens))
-    if asking.constraints is not None:
-        # As the engine made it: what is changed afterwards need not obey any more.
-        return _with_text(attempt, document, offset, offset, filled.text)
+    made = _with_text(attempt, document, offset, offset, filled.text)
     ghost = present_in(document, offset, filled.text, single_line=False, automatic=False)
     if ghost is None:
-        return replace(attempt, note="the engine has nothing to add here")
-    return _with_text(attempt, document, ghost.start, ghost.end, ghost.text)
+        nothing = replace(attempt, note="the engine has nothing to add here")
+        return nothing if asking.constraints is None else made
+    shown = _with_text(attempt, document, ghost.start, ghost.end, ghost.text)
+    # What is changed afterwards need not obey any more.
+    return shown if asking.constraints is None or _obeys(shown, made, asking.constraints, document.language) else made
+
+
+def _obeys(shown: Attempt, made: Attempt, wanted: Constraints, language: str) -> bool:
+    """Whether a text that was tidied still keeps to what the text as it was made kept to."""
+    text = for_model(shown.inserted or "")
+    fits = text.count("\n") < (wanted.max_lines or len(text) + 1) and len(text) <= (wanted.max_characters or len(text))
+    is_allowed = not wanted.allowed or set(text) <= set(wanted.allowed)
+    parses = not wanted.must_parse or not new_errors(made.text or "", shown.text or "", language)
+    return fits and is_allowed and parses and not wanted.json_schema
 
 
 def _with_text(attempt: Attempt, document: Document, start: int, end: int, text: str) -> Attempt:

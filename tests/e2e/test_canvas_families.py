@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from typing import Any
 import pytest
 
 from engine.config import EngineConfig
-from engine.protocol.messages import Fill, Rewrite
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import Constraints, Fill, FurtherHole, Rewrite
 from engine.startup import load_core
 from tests.fakes.checkpoints import write_checkpoint, writers
 from tests.fakes.driving import drive
@@ -27,6 +29,9 @@ LAYOUTS = sorted(writers())
 BEFORE, AFTER = "def add(a, b):\n    return ", "\n\n\nprint(add(1, 2))\n"
 FILL = Fill("1", "python", BEFORE, AFTER, max_tokens=16, wants_drafts=True)
 OPEN = Fill("2", "python", BEFORE, "", max_tokens=12, max_lines=1)
+HOLES = Fill("4", "python", BEFORE, AFTER, max_tokens=12, further=(FurtherHole("\n\ndef sub(a, b):\n    return "),))
+RULES = Constraints(allowed="abcdef +-()", max_characters=9)
+OBEYING = Fill("5", "python", BEFORE, AFTER, max_tokens=12, further=HOLES.further, constraints=RULES)
 EDIT = Rewrite("3", "python", "", "x = 1\n", "", "Add one.", max_tokens=32, wants_drafts=True)
 
 
@@ -53,6 +58,26 @@ def test_every_layout_is_served(home: Path, layout: str) -> None:
         assert all(0 <= draft.settled <= len(draft.text) for draft in drafts)
         assert request is not OPEN or "\n" not in done.text.strip()
         assert drive(core, request)[0].text == done.text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_fills_several_holes_and_keeps_to_rules(home: Path, layout: str) -> None:
+    folder = writers()[layout](home / layout, 0)
+    core = load_core(EngineConfig(model=str(folder), device="cpu", threads=1), lambda stage, done: None)
+    done, _, _ = drive(core, HOLES)
+    assert (len(done.holes), done.stats.route) == (2, "diffusion")
+    assert drive(core, HOLES)[0].holes == done.holes
+    try:
+        obeying, _, _ = drive(core, OBEYING)
+    except EngineError as failure:
+        refusal = failure
+    else:
+        for hole in obeying.holes:
+            assert set(hole.text) <= set(RULES.allowed)
+            assert len(hole.text) <= RULES.max_characters
+        return
+    # Random weights may give lengths that no text of so few characters has.
+    assert refusal.kind == "unsatisfied"
 
 
 def lacuna(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -89,6 +114,29 @@ def test_the_command_fills_by_the_path_of_a_checkpoint(home: Path, source: Path,
         report = json.loads(lacuna("engine", "status", "--model", str(folder), "--json").stdout)
         assert report["facts"]["model"].startswith(f"{layout}-")
         assert filled(str(folder), source)["text"] == answer["text"]
+    finally:
+        lacuna("engine", "stop", "--model", str(folder))
+
+
+@pytest.mark.parametrize("layout", ["open-dcoder", "diffusion-gemma"])
+def test_the_command_fills_several_marks_in_one_job_and_keeps_to_rules(home: Path, layout: str) -> None:
+    folder = writers()[layout](home / layout, 0)
+    file = home / "two.py"
+    file.write_text(f"{BEFORE}<fill>\n\ndef sub(a, b):\n    return <fill>{AFTER}")
+    try:
+        answer = filled(str(folder), file)
+        (stats,) = answer["stats"]
+        assert stats["route"] == "diffusion"
+        head, middle, tail = file.read_text().split("<fill>")
+        assert answer["text"].startswith(head)
+        assert middle in answer["text"]
+        assert answer["text"].endswith(tail)
+        done = lacuna("fill", "--model", str(folder), "--max-tokens", "16", "--allow", "ab", "--json", str(file))
+        if done.stdout:
+            first, second = re.split(r"return (?=[ab]*\n)", json.loads(done.stdout)["text"])[1:]
+            assert set(first.partition("\n")[0] + second.partition("\n")[0]) <= set("ab")
+        else:
+            assert "no text was found" in done.stderr or "obeys" in done.stderr
     finally:
         lacuna("engine", "stop", "--model", str(folder))
 

@@ -103,6 +103,46 @@ def test_files_from_the_shell(environment: Path, tmp_path: Path) -> None:
     assert "no hole" in refused.stderr
 
 
+SEVERAL = CODE.replace("return 0", "return <fill>").replace("return width * height", "return <fill>")
+
+
+def test_several_marks_are_one_job_and_their_texts_obey(environment: Path, tmp_path: Path) -> None:
+    holes = tmp_path / "shapes.py"
+    holes.write_text(SEVERAL)
+    done = lacuna("fill", str(holes), "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert len(answer["stats"]) == 1
+    assert answer["text"] == CODE.replace("return 0", "return 2 * (width + height)")
+
+    limited = lacuna("fill", str(holes), "--must-parse", "--max-lines", "1", "--max-chars", "16", "--json")
+    assert limited.returncode == 0, limited.stderr
+    text = json.loads(limited.stdout)["text"]
+    compile(text, "shapes.py", "exec")
+    first, second = re.findall(r"return (.*)", text)
+    assert 0 < len(first) <= 16
+    assert 0 < len(second) <= 16
+
+    numbers = lacuna("fill", str(holes), "--allow", "0123456789", "--max-chars", "3", "--json")
+    assert numbers.returncode == 0, numbers.stderr
+    assert all(text.strip().isdigit() for text in re.findall(r"return (.*)", json.loads(numbers.stdout)["text"]))
+
+
+def test_a_value_follows_the_schema_or_nothing_is_changed(environment: Path, tmp_path: Path) -> None:
+    file, schema = tmp_path / "conf.json", tmp_path / "schema.json"
+    file.write_text('{"name": "lacuna", "port": <fill>}\n')
+    schema.write_text('{"properties": {"port": {"type": "integer", "minimum": 1024}}}')
+    done = lacuna("fill", str(file), "--json-schema", str(schema), "--max-chars", "8", "--write")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(file.read_text())["port"] >= 1024
+    before = file.write_text('{"name": "lacuna", "port": <fill>}\n') and file.read_text()
+    schema.write_text('{"required": ["nothing"]}')
+    refused = lacuna("fill", str(file), "--json-schema", str(schema), "--max-chars", "8", "--write")
+    assert refused.returncode == 1
+    assert "no text was found that is JSON of the schema" in refused.stderr
+    assert file.read_text() == before
+
+
 def test_a_trace_shows_what_a_fill_puts_in(environment: Path, tmp_path: Path) -> None:
     """The engine inside `lacuna trace` makes the resident one's text, and the page plays it."""
     holes = tmp_path / "shapes.py"
@@ -159,6 +199,17 @@ async def test_two_editors_share_one_engine_and_outlive_its_death(environment: P
         await first.wait_ready(LOAD_LIMIT_S)
         assert await engine_pid(first) != pid
         assert await first.code_action(file, start, len(CODE), "refactor.rewrite.lacuna.fill") == edits
+
+
+@pytest.mark.asyncio
+async def test_holes_are_filled_by_one_request(environment: Path, tmp_path: Path) -> None:
+    file = OpenFile(tmp_path / "shapes.py", SEVERAL, "python")
+    async with editor(tmp_path, []) as running:
+        running.open(file)
+        edits = await running.code_action(file, 0, len(SEVERAL), "refactor.rewrite.lacuna.fill_holes")
+        assert file.replaced(edits) == CODE.replace("return 0", "return 2 * (width + height)")
+        status = await running.status()
+        assert status["report"]["jobs_done"] == 1
 
 
 @pytest.mark.asyncio

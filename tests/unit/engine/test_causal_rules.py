@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
+from string import ascii_letters
 from typing import TypeVar
 
 import pytest
@@ -72,10 +74,9 @@ def test_limits_and_characters_hold_and_drafts_change_nothing(seed: int, lines: 
 
 
 def test_a_limit_is_used_up_and_not_stopped_short_of() -> None:
-    texts = [
-        denoised(CausalRules(WORDS, WORDS.writing_only("ab"), max_characters=5), seed, CAUSAL) for seed in range(9)
-    ]
-    assert any(len(result.text) == 5 for result in texts)
+    letters = WORDS.writing_only(ascii_letters)
+    texts = [denoised(CausalRules(WORDS, letters, max_characters=8), seed, CAUSAL) for seed in range(5)]
+    assert any(len(result.text) == 8 for result in texts)
     assert all(result.stop == "end" for result in texts)
 
 
@@ -98,13 +99,14 @@ def test_what_is_let_through_passes_the_check(seed: int) -> None:
 
 
 def test_only_the_faulty_stretch_is_taken_up_again() -> None:
-    first = denoised(CausalRules(WORDS, WORDS.writing_only("abcd"), max_characters=8), 3, CAUSAL)
+    letters = WORDS.writing_only(ascii_letters)
+    first = denoised(CausalRules(WORDS, letters, max_characters=8), 3, CAUSAL)
     wrong = first.text[5]
 
     def faults(text: str) -> Sequence[tuple[int, int]]:
         return [(5, 6)] if text[5:6] == wrong else []
 
-    rules = CausalRules(WORDS, WORDS.writing_only("abcd"), max_characters=8, checks=[Check(faults, "differs")])
+    rules = CausalRules(WORDS, letters, max_characters=8, checks=[Check(faults, "differs")])
     mended = denoised(rules, 3, CAUSAL)
     assert mended.text[:5] == first.text[:5]
     assert mended.text[5:6] != wrong
@@ -142,7 +144,7 @@ def test_a_value_of_a_json_document_follows_its_schema() -> None:
     request = Fill("1", "json", '{"n": ', "}", max_tokens=8, constraints=rules)
     found = 0
     for seed in range(6):
-        text = outcome(lambda seed=seed: served(request, seed))
+        text = outcome(partial(served, request, seed))
         if isinstance(text, EngineError):
             assert text.kind == "unsatisfied"
             continue
@@ -154,12 +156,29 @@ def test_a_value_of_a_json_document_follows_its_schema() -> None:
     assert found
 
 
+def test_of_several_holes_each_value_is_judged_when_it_is_made() -> None:
+    schema = {"properties": {"n": {"type": "integer", "minimum": 20}, "m": {"type": "integer"}}}
+    rules = Constraints(max_characters=3, allowed="0123456789 .", json_schema=json.dumps(schema))
+    request = Fill("1", "json", '{"n": ', "}", max_tokens=8, constraints=rules, further=(FurtherHole(', "m": '),))
+    found = 0
+    for seed in range(6):
+        core = EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1)
+        driven = outcome(partial(drive, core, request))
+        if isinstance(driven, EngineError):
+            assert driven.kind == "unsatisfied"
+            continue
+        done, found = driven[0], found + 1
+        value = json.loads(f'{{"n": {done.text}, "m": {done.further[0].text}}}')
+        assert value["n"] >= 20
+    assert found
+
+
 def test_a_text_must_parse_with_what_stands_around_it() -> None:
     rules = Constraints(max_characters=4, allowed="ab()", must_parse=True)
     found = 0
     for seed in range(6):
         request = Fill("1", "python", "x = (", ")\n", max_tokens=8, constraints=rules)
-        text = outcome(lambda request=request, seed=seed: served(request, seed))
+        text = outcome(partial(served, request, seed))
         if isinstance(text, EngineError):
             assert text.kind == "unsatisfied"
             continue

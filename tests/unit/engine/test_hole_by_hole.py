@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from engine.core import EngineCore
 from engine.hole_by_hole import gap_of, hole_by_hole
-from engine.hole_shown import SHOWN
+from engine.hole_shown import shown_hole
 from engine.job import Run
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import (
     MOST_HOLES,
-    Constraints,
     Done,
     Draft,
     Fill,
@@ -59,8 +59,9 @@ def scripted(*answers: tuple[str, Stop]) -> tuple[list[Fill], list[str], list[Ru
 
 
 def run_of(asked: list[Fill], runs: list[Run], request: Fill = REQUEST) -> Run:
-    def begin(gap: Fill) -> Run:
+    def begin(gap: Fill, is_last: bool) -> Run:
         asked.append(gap)
+        assert is_last == (len(asked) == len(runs))
         return runs[len(asked) - 1]
 
     return hole_by_hole(request, begin)
@@ -81,7 +82,7 @@ def test_each_hole_sees_those_made_as_text_and_those_to_come_as_holes() -> None:
     asked, _, runs = scripted(("1", "end"), ("2", "lines"), ("3", "end"))
     done, drafts = finish(run_of(asked, runs))
     assert [gap.prefix for gap in asked] == ["a = ", "a = 1\nb = ", "a = 1\nb = 2\nc = "]
-    assert [gap.suffix for gap in asked] == [f"\nb = {SHOWN}\nc = old\nend\n", "\nc = old\nend\n", "\nend\n"]
+    assert [gap.suffix for gap in asked] == ["\nb = ...\nc = old\nend\n", "\nc = old\nend\n", "\nend\n"]
     assert [(gap.draft, gap.max_lines) for gap in asked] == [("", 1), ("", 0), ("old", 2)]
     assert not any(gap.further for gap in asked)
     assert done.holes == (Filled("1", "end"), Filled("2", "lines"), Filled("3", "end"))
@@ -91,7 +92,7 @@ def test_each_hole_sees_those_made_as_text_and_those_to_come_as_holes() -> None:
 def test_what_was_cut_off_is_shown_as_the_hole_it_still_is() -> None:
     asked, _, runs = scripted(("cut", "budget"), ("late", "deadline"), ("3", "end"))
     done, _ = finish(run_of(asked, runs))
-    assert asked[2].prefix == f"a = {SHOWN}\nb = {SHOWN}\nc = "
+    assert asked[2].prefix == "a = ...\nb = ...\nc = "
     assert [hole.stop for hole in done.holes] == ["budget", "deadline", "end"]
 
 
@@ -113,11 +114,10 @@ def test_closing_closes_the_run_under_way_and_begins_no_other() -> None:
     assert len(asked) == 2
 
 
-def test_a_document_is_judged_when_its_last_hole_is_filled() -> None:
-    request = replace(REQUEST, constraints=Constraints(allowed="1", json_schema="{}"))
-    first, last = gap_of(request, ()), gap_of(request, (Filled("1", "end"), Filled("2", "end")))
-    assert first.constraints == Constraints(allowed="1")
-    assert last.constraints == request.constraints
+def test_an_open_hole_is_shown_as_what_its_language_allows() -> None:
+    request = Fill("1", "json", '{"a": ', "}", further=(FurtherHole(', "b": '),))
+    assert json.loads(f'{{"a": 1{gap_of(request, ()).suffix}') == {"a": 1, "b": None}
+    assert shown_hole("python") == "..."
 
 
 def test_the_core_fills_all_holes_of_a_request_as_it_fills_each_alone() -> None:
