@@ -112,7 +112,7 @@ def _inside(faults: Faults, request: Fill) -> Faults:
 
     def inside(text: str) -> Sequence[Span]:
         start, end = len(request.prefix), len(text) - len(request.suffix)
-        return [span for span in faults(text) if start <= span[0] and span[1] <= end]
+        return [(first, last) for first, last in faults(text) if start <= first <= end or start < last <= end]
 
     return inside
 

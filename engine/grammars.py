@@ -14,7 +14,7 @@ from engine.protocol.errors import EngineError
 
 Span = tuple[int, int]
 
-_GRAMMARS = {
+GRAMMARS = {
     "python": ("tree_sitter_python", "language"),
     "javascript": ("tree_sitter_javascript", "language"),
     "javascriptreact": ("tree_sitter_javascript", "language"),
@@ -26,6 +26,7 @@ _GRAMMARS = {
     "c": ("tree_sitter_c", "language"),
     "cpp": ("tree_sitter_cpp", "language"),
     "csharp": ("tree_sitter_c_sharp", "language"),
+    "kotlin": ("tree_sitter_kotlin", "language"),
     "ruby": ("tree_sitter_ruby", "language"),
     "php": ("tree_sitter_php", "language_php"),
     "lua": ("tree_sitter_lua", "language"),
@@ -36,11 +37,12 @@ _GRAMMARS = {
     "css": ("tree_sitter_css", "language"),
     "html": ("tree_sitter_html", "language"),
 }
+"""Module and entry point of the grammar of each LSP language id; not all of the wheels need be installed."""
 
 
 def parser_for(language: str) -> Parser:
     """A parser for an LSP language id. Raises EngineError(bad_request) where there is no grammar."""
-    module, entry = _GRAMMARS.get(language, ("", ""))
+    module, entry = GRAMMARS.get(language, ("", ""))
     try:
         if not module:
             raise ImportError
@@ -49,7 +51,7 @@ def parser_for(language: str) -> Parser:
         raise EngineError(
             "bad_request",
             f"there is no grammar of {language!r} here, so nobody can tell whether the text parses",
-            f"leave out must-parse, or name the language: {', '.join(sorted(_GRAMMARS))}",
+            f"leave out must-parse, or name the language: {', '.join(sorted(GRAMMARS))}",
         ) from None
 
 

@@ -333,7 +333,9 @@ class CanvasRun:
     def written(self) -> Canvas:
         """The canvas up to its last hole: what a constraint is to see. Known text and padding behind it are not made
         here. Waits for the device."""
-        end = int((self.hole >= 0).nonzero().max()) + 1
+        places = (self.hole >= 0).nonzero()
+        # A family that changes lengths may have taken every place away.
+        end = int(places.max()) + 1 if places.numel() else 0
         return Canvas(self.canvas.ids[:end], self.canvas.state[:end], self.canvas.confidence[:end])
 
     def review(self, constraint: Constraint, *, is_last: bool) -> bool:

@@ -16,23 +16,27 @@ from typing import NamedTuple
 import numpy as np
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError
 
-GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-    "csharp": ("tree_sitter_c_sharp", "language"),
-    "kotlin": ("tree_sitter_kotlin", "language"),
-    "ruby": ("tree_sitter_ruby", "language"),
-    "php": ("tree_sitter_php", "language_php"),
-    "lua": ("tree_sitter_lua", "language"),
-    "shell": ("tree_sitter_bash", "language"),
-}
-"""Module and entry point of the grammar of each language."""
+from engine.grammars import GRAMMARS
+
+_LANGUAGES = frozenset(
+    [
+        "python",
+        "javascript",
+        "typescript",
+        "go",
+        "rust",
+        "java",
+        "c",
+        "cpp",
+        "csharp",
+        "kotlin",
+        "ruby",
+        "php",
+        "lua",
+        "shell",
+    ]
+)
+"""Those with holes of their own syntax; of others the lines tell."""
 
 # Node names of all grammars together; a name a grammar does not have is left out of its query.
 _FUNCTIONS = (
@@ -141,9 +145,9 @@ def has_grammar(language: str) -> bool:
 
 @cache
 def _grammar(language: str) -> tuple[Parser, Query] | None:
-    if language not in GRAMMARS:
+    if language not in _LANGUAGES:
         return None
-    module, entry = GRAMMARS[language]
+    module, entry = GRAMMARS["shellscript" if language == "shell" else language]
     try:
         loaded = Language(getattr(importlib.import_module(module), entry)())
     except ImportError:

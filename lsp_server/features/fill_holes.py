@@ -3,7 +3,8 @@
 `{textDocument: {uri, version?}, ranges, workDoneToken?}` returns `{version, holes: [{range, newText}]}` or null. A
 range that holds markers (setting `holes.markers`) stands for its holes, any other is a hole itself; an empty one is a
 cursor. There is one entry for each hole, in the order asked, with a `newText` of null where nothing could be filled.
-Each text is made with the ones before it in the document in place, and nothing outside the holes changes.
+The engine is shown all holes that are near each other at once, so that each text fits the others, and nothing outside
+the holes changes.
 """
 
 from __future__ import annotations

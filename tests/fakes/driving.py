@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import TypeVar
+
 from engine.job import Core
 from engine.protocol.messages import Done, Draft, Fill, Rewrite
+
+Result = TypeVar("Result")
+
+
+def result_of(work: Generator[object, None, Result]) -> Result:
+    """What a generator returns at its end."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as finished:
+            result: Result = finished.value
+            return result
 
 
 def drive(core: Core, request: Fill | Rewrite) -> tuple[Done, list[Draft], int]:

@@ -59,17 +59,28 @@ class CausalRules:
         ids = rows.shape[1]
         if self.allowed is not None:
             rows.masked_fill_(~self.allowed[:ids], -torch.inf)
-        for most, sizes in self._limits():
+        for most, sizes in self.vocabulary.limits(self.max_lines, self.max_characters):
             left = most - torch.tensor(_used(sizes, settled, draft))
             rows.masked_fill_(sizes[None, :ids] > left.clamp_min(0)[:, None], -torch.inf)
         for row in range(rows.shape[0]) if self._barred else ():
             for token in self._barred.get((*settled, *draft[:row]), ()):
                 rows[row, token] = -torch.inf
         if self.checks:
-            best = rows.topk(2).values
-            doubts = (best[:, 1] - best[:, 0]).exp().nan_to_num(0.0)
-            self._doubts.update(enumerate(doubts.tolist(), start=len(settled)))
+            self._doubts.update(enumerate(self._doubts_of(rows), start=len(settled)))
         return torch.cat([rows, logits[1 + len(draft) :]])
+
+    def _doubts_of(self, rows: torch.Tensor) -> list[float]:
+        """How likely the second choice is beside the first, for each row; 0 where there is none.
+
+        The ids that end a text are one choice: the text is the same whichever of them comes.
+        """
+        ends = sorted(self.vocabulary.ends)
+        end = rows[:, ends].amax(-1)
+        others = rows.index_fill(1, torch.tensor(ends), -torch.inf).topk(2).values
+        first = torch.maximum(end, others[:, 0])
+        second = torch.where(end > others[:, 0], others[:, 0], torch.maximum(end, others[:, 1]))
+        doubts: list[float] = (second - first).exp().nan_to_num(0.0).tolist()
+        return doubts
 
     def review(self, text: str, settled: Sequence[int]) -> int | None:
         """Of a finished text the place from which on it is to be decoded anew, None when it passes every check.
@@ -111,14 +122,6 @@ class CausalRules:
                 if end > begin and end - len(self.vocabulary.pieces[settled[place]]) < min(stop, size)
             ]
             yield from inside if inside and begin < size else range(len(settled) + 1)
-
-    def _limits(self) -> list[tuple[int, torch.Tensor]]:
-        limits = []
-        if self.max_lines:
-            limits.append((self.max_lines - 1, self.vocabulary.lines))
-        if self.max_characters:
-            limits.append((self.max_characters, self.vocabulary.characters))
-        return limits
 
 
 def _used(sizes: torch.Tensor, settled: Sequence[int], draft: Sequence[int]) -> list[int]:

@@ -38,7 +38,7 @@ class Extent:
         """See `Constraint`."""
         ids: list[int] = canvas.ids.tolist()
         settled: list[bool] = canvas.settled.tolist()
-        for most, sizes in self._limits():
+        for most, sizes in self.vocabulary.limits(self.max_lines, self.max_characters):
             allowance = torch.full((canvas.length,), torch.iinfo(torch.int64).max)
             for hole in canvas.holes():
                 self._allow(allowance, hole, ids, settled, self._left(hole, most, sizes), sizes)
@@ -50,7 +50,7 @@ class Extent:
         """See `Constraint`."""
         ids: list[int] = canvas.ids.tolist()
         wrong = torch.zeros_like(canvas.locked)
-        for most, sizes in self._limits():
+        for most, sizes in self.vocabulary.limits(self.max_lines, self.max_characters):
             for hole in canvas.holes():
                 end = written_end(ids, hole, self.vocabulary.ends)
                 start = _first_beyond(sizes[ids[hole.start : end]].tolist(), self._left(hole, most, sizes))
@@ -69,15 +69,6 @@ class Extent:
     def _left(self, hole: Run, most: int, sizes: torch.Tensor) -> int:
         """What of `most` is left for this canvas; a hole that goes on stands at its beginning."""
         return most if hole.start or not self._begun else max(0, most - int(sizes[list(self._begun)].sum()))
-
-    def _limits(self) -> list[tuple[int, torch.Tensor]]:
-        """(most units a hole may hold, [vocab] units of each id) for each limit that is set."""
-        limits = []
-        if self.max_lines:
-            limits.append((self.max_lines - 1, self.vocabulary.lines))
-        if self.max_characters:
-            limits.append((self.max_characters, self.vocabulary.characters))
-        return limits
 
     def _allow(
         self, allowance: torch.Tensor, hole: Run, ids: list[int], settled: list[bool], most: int, sizes: torch.Tensor

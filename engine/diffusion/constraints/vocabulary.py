@@ -47,6 +47,15 @@ class Vocabulary:
             ends=ends,
         )
 
+    def limits(self, max_lines: int, max_characters: int) -> list[tuple[int, torch.Tensor]]:
+        """(most units a text may hold, [vocab] units of each id) for each limit that is set; 0 is none."""
+        limits = []
+        if max_lines:
+            limits.append((max_lines - 1, self.lines))
+        if max_characters:
+            limits.append((max_characters, self.characters))
+        return limits
+
     def writing_only(self, allowed: Callable[[str], bool] | Iterable[str]) -> torch.Tensor:
         """[vocab] bool: ids that write allowed characters and nothing else, and the silent ones.
 

@@ -16,7 +16,15 @@ from engine.protocol.errors import EngineError
 from engine.protocol.messages import Constraints, Fill, FurtherHole
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
-from tests.fakes.scripted_canvas import END, ScriptedCanvasModel, peaked, scripted_facts, uniform_facts
+from tests.fakes.scripted_canvas import (
+    DELETE,
+    END,
+    EXPAND,
+    ScriptedCanvasModel,
+    peaked,
+    scripted_facts,
+    uniform_facts,
+)
 
 ISLAND = "\n\ndef g(x):\n    return "
 REQUEST = Fill(
@@ -170,3 +178,12 @@ def test_a_limit_counts_what_earlier_canvases_hold() -> None:
 
 def served_text(model: ScriptedCanvasModel, request: Fill) -> str:
     return drive(CanvasCore(model, threads=1, clock=Clock()), request)[0].text
+
+
+def test_a_hole_whose_every_place_was_taken_away_obeys() -> None:
+    def script(known: Known, canvas: Canvas) -> torch.Tensor:
+        return peaked([DELETE] * canvas.length)
+
+    facts = scripted_facts(expand_id=EXPAND, delete_id=DELETE)
+    request = replace(REQUEST, further=(), constraints=Constraints(allowed="a", max_characters=9, must_parse=True))
+    assert served_text(ScriptedCanvasModel(script, facts), request) == ""

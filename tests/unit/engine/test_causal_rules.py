@@ -25,7 +25,7 @@ from engine.protocol.errors import EngineError
 from engine.protocol.messages import Constraints, Fill, FurtherHole
 from engine.tokenizer import ByteTokenizer
 from tests.fakes.clock import Clock
-from tests.fakes.driving import drive
+from tests.fakes.driving import drive, result_of
 
 SPECIAL = ByteTokenizer().special_ids().special
 WORDS = Vocabulary.read(ByteTokenizer(), ByteTokenizer.vocab_size, SPECIAL, SPECIAL)
@@ -50,13 +50,7 @@ def denoised(rules: CausalRules, seed: int, config: VerifyConfig, *, tokens: int
     context = model.context_for(prompt)
     model.encode(context, prompt)
     gap = Gap(model.facts.special.fim_middle, True, tuple(warm), (prompt,))
-    passes = denoise_obeying(model, context, gap, Limits(tokens), config, lambda: False, rules)
-    try:
-        while True:
-            next(passes)
-    except StopIteration as finished:
-        result: Denoised = finished.value
-        return result
+    return result_of(denoise_obeying(model, context, gap, Limits(tokens), config, lambda: False, rules))
 
 
 @settings(max_examples=25)
@@ -167,7 +161,9 @@ def test_of_several_holes_each_value_is_judged_when_it_is_made() -> None:
         if isinstance(driven, EngineError):
             assert driven.kind == "unsatisfied"
             continue
-        done, found = driven[0], found + 1
+        done = driven[0]
+        assert all(hole.stop == "end" for hole in done.holes)
+        found += 1
         value = json.loads(f'{{"n": {done.text}, "m": {done.further[0].text}}}')
         assert value["n"] >= 20
     assert found
