@@ -13,9 +13,10 @@ import torch
 
 from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.constraint import Constraint
+from engine.diffusion.drawing import Choice
 from engine.diffusion.halting import StableAndConfident
 from engine.diffusion.layout import Layout
-from engine.diffusion.reading import Admission, Choice, Reading, Scratch, read, spread
+from engine.diffusion.reading import Admission, Places, Reading, Scratch, read, spread
 from engine.diffusion.resizing import Resizer
 from engine.diffusion.samplers import Sampler, accept
 from engine.diffusion.samplers.remask import Progress, edited, reopened
@@ -45,7 +46,7 @@ class Rules:
 
 
 class CanvasRun:
-    """The state between two steps. `offset`: tokens in front of the canvas, which block-causal blocks count from.
+    """The state between two steps, on the host. `offset`: tokens in front of the canvas, which block-causal blocks count from.
 
     resizer: of a family that finds the length of its holes itself. verify: whether a full canvas is judged once more
     by an exact pass, for approximate caches.
@@ -62,8 +63,6 @@ class CanvasRun:
         self._stop = StableAndConfident(rules.config.stable_steps, rules.config.stop_entropy)
         self._conditioning: torch.Tensor | None = None
         self._edits_left = _EDIT_STEPS if rules.config.remask == "edit" else 0
-        # With text locked there is no other loop to be equalled.
-        self._as_multinomial = rules.uniform and not bool(layout.canvas.locked.any())
         self._judging = bool(layout.doubted.any())
         self._block = -1
         self._scope = torch.ones_like(layout.held)
@@ -147,7 +146,7 @@ class CanvasRun:
 
     def _enter_block(self, free: torch.Tensor) -> None:
         """Only the leftmost block that is not full is denoised; each has the steps of a canvas of its own."""
-        places = torch.arange(self._offset, self._offset + free.shape[0], device=free.device)
+        places = torch.arange(self._offset, self._offset + free.shape[0])
         blocks = places.div(self._rules.facts.block, rounding_mode="floor")
         block = int(blocks[int(free.int().argmax())])
         self._scope = blocks == block
@@ -165,21 +164,24 @@ class CanvasRun:
         if rules.config.remask != "none" and not rules.uniform:
             wanted = wanted | self._correctable()
         rows = wanted.nonzero().squeeze(-1)
-        ends, ids, holes = self._layout.ends, self.canvas.ids, self.hole
         logits = logits.detach()
         if rules.constraint is not None:
-            admitted = rules.admission.apply(logits.to(torch.float32, copy=True), ends)
+            admitted = rules.admission.apply(logits.to(torch.float32, copy=True), self._layout.ends)
             logits = rules.constraint.constrain(self.canvas, admitted)
-        buffer, spare = rules.scratch.take(rows.shape[0], logits)
-        if rows.shape[0] < wanted.shape[0]:
-            logits, ends, ids, holes = logits[rows], ends[rows], ids[rows], holes[rows]
-        logits = rules.admission.apply(buffer.copy_(logits), ends)
-        if self._resizer is not None:
-            self._resizer.restrict(logits, holes, self.hole)
+        ends, holes, resizer = self._layout.ends[rows], self.hole[rows], self._resizer
+
+        def forbid(held: torch.Tensor, start: int) -> None:
+            mine = slice(start, start + held.shape[0])
+            rules.admission.apply(held, ends[mine])
+            if resizer is not None:
+                resizer.restrict(held, holes[mine], self.hole)
+
+        whole = rows.shape[0] == wanted.shape[0]
+        places = Places(None if whole else rows, self.canvas.ids[rows], forbid)
         config = rules.config
-        choice = Choice(self._temperature(), config.deterministic, config.top_p, as_multinomial=self._as_multinomial)
-        reading = read(logits, spare, ids, choice, rules.generator)
-        return reading if rows.shape[0] == wanted.shape[0] else spread(reading, rows, self.canvas)
+        choice = Choice(self._temperature(), config.deterministic, config.top_p, config.draws)
+        reading = read(logits, places, choice, rules.generator, rules.scratch)
+        return reading if whole else spread(reading, rows, self.canvas)
 
     def _accept_uniform(self, reading: Reading, open_: torch.Tensor) -> None:
         """Accept from scratch; whatever is not accepted is drawn anew. The noise is of the whole canvas, always."""
@@ -195,10 +197,7 @@ class CanvasRun:
         self.canvas = Canvas(ids, state, confidence)
 
     def _noise(self) -> torch.Tensor:
-        dice = self._rules.generator
-        size = (self.canvas.length,)
-        drawn = torch.randint(self._rules.facts.vocab_size, size, generator=dice, device=dice.device)
-        return drawn.to(self.canvas.ids.device)
+        return torch.randint(self._rules.facts.vocab_size, (self.canvas.length,), generator=self._rules.generator)
 
     def _accept_masked(self, reading: Reading, open_: torch.Tensor) -> bool:
         """Settle what is accepted, re-open what is doubted; whether anything settled was changed."""
@@ -246,9 +245,8 @@ class CanvasRun:
 
     def _take(self, places: Sequence[tuple[int, bool]]) -> None:
         """Go on with `places`, each an old place and whether it is a mask now."""
-        device = self.canvas.ids.device
-        source = torch.tensor([place for place, _ in places], dtype=torch.int64, device=device)
-        blank = torch.tensor([is_blank for _, is_blank in places], dtype=torch.bool, device=device)
+        source = torch.tensor([place for place, _ in places], dtype=torch.int64)
+        blank = torch.tensor([is_blank for _, is_blank in places], dtype=torch.bool)
         canvas, mask = self.canvas, self._rules.facts.mask_id
         self.canvas = Canvas(
             torch.where(blank, mask, canvas.ids[source]),

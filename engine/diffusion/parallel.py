@@ -54,8 +54,9 @@ def denoise_canvas(
     limits: Limits,
     expired: Callable[[], bool],
     constraint: Constraint | None = None,
-) -> Generator[CanvasStep, None, CanvasResult]:
-    """Denoise the holes of `job`. Yields after each denoising step; at the deadline the best draft so far is returned.
+) -> Generator[CanvasStep | None, None, CanvasResult]:
+    """Denoise the holes of `job`. Yields after each denoising step, and None after each chunk of the known text that
+    another follows; at the deadline the best draft so far is returned.
 
     The same arguments and generator state give the same text. Raises EngineError: bad_request for a job without holes
     or with a hole larger than the budget, and for settings the family does not support; window_exceeded when known

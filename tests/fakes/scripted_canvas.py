@@ -90,6 +90,9 @@ class ScriptedCanvasModel:
             for each in inputs
         ]
 
+    def read_on(self, context: CanvasContext) -> bool:
+        return False
+
     def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:
         assert isinstance(context, ScriptedContext)
         self.committed.append(tuple(ids))

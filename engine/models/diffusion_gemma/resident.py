@@ -173,16 +173,20 @@ class ResidentCache(Cache):
 
 
 class GemmaContext:
-    """A `CanvasContext`: a resident cache and the ids its rows came from."""
+    """A `CanvasContext`: a resident cache and the ids its rows came from.
+
+    unread: known text that is still to be encoded. Rows behind those of the known text are of this context's job only.
+    """
 
     def __init__(self, shape: ResidentShape) -> None:
         self.cache = ResidentCache(shape)
         self.cached = 0
+        self.unread: tuple[int, ...] = ()
         self._encoded: list[int] = []
 
     @property
     def encoded(self) -> Sequence[int]:
-        """The ids of the resident rows."""
+        """The ids of the known text's rows, which another request may use."""
         return self._encoded
 
     def remember(self, ids: Sequence[int]) -> None:

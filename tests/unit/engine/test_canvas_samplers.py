@@ -10,12 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.diffusion.reading import Choice, Reading, read
+from engine.diffusion.drawing import Choice
+from engine.diffusion.reading import Places, Reading, Scratch, read
 from engine.diffusion.samplers import Sampler, accept, sampler_of
 from engine.diffusion.samplers.confidence import Confidence
 from engine.diffusion.samplers.entropy_bound import EntropyBound
 from engine.diffusion.samplers.remask import Progress, edited, reopened
-from engine.diffusion.sampling import RemaskStrategy, SamplingConfig
+from engine.diffusion.sampling import Draws, RemaskStrategy, SamplingConfig
 
 NAN = math.nan
 
@@ -34,7 +35,7 @@ def reading(
 
 
 def read_alone(logits: torch.Tensor, ids: torch.Tensor, choice: Choice, generator: torch.Generator) -> Reading:
-    return read(logits, torch.empty_like(logits), ids, choice, generator)
+    return read(logits, Places(None, ids, lambda held, start: None), choice, generator, Scratch())
 
 
 def accepted(sampler: Sampler, seen: Reading, due: int = 1, *, exactly: bool = False) -> list[int]:
@@ -138,15 +139,15 @@ def test_multinomial_draws_are_torch_s_own() -> None:
     logits = torch.randn(40, 192, generator=torch.Generator().manual_seed(5))
     ids, first, second = torch.zeros(40, dtype=torch.int64), torch.Generator(), torch.Generator()
     drawn = torch.multinomial(logits.softmax(dim=-1), 1, generator=first.manual_seed(6)).squeeze(-1)
-    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0, as_multinomial=True), second.manual_seed(6))
+    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0, "multinomial"), second.manual_seed(6))
     assert torch.equal(seen.chosen, drawn)
     assert torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
 
 
-@pytest.mark.parametrize("as_multinomial", [True, False])
-def test_tokens_are_drawn_as_often_as_they_are_likely(as_multinomial: bool) -> None:
+@pytest.mark.parametrize("draws", ["multinomial", "inverse"])
+def test_tokens_are_drawn_as_often_as_they_are_likely(draws: Draws) -> None:
     chances = torch.tensor([0.0, 0.6, 0.3, 0.1, 0.0])
-    choice = Choice(1.0, False, 1.0, as_multinomial)
+    choice = Choice(1.0, False, 1.0, draws)
     ids = torch.zeros(4000, dtype=torch.int64)
     seen = read_alone(chances.log().repeat(4000, 1), ids, choice, torch.Generator().manual_seed(3))
     shares = torch.bincount(seen.chosen, minlength=5) / 4000
