@@ -30,6 +30,8 @@ from engine.request_checks import check_request
 
 SEED = 20_260
 """Of every request's first text; further texts draw from the seeds behind it."""
+OTHERS_TOLD = 4
+"""How many of the likeliest tokens of a place are told to who looks on."""
 TRIES_PER_TEXT = 2
 """Some draws lead to a text that is there already."""
 _LEAST_TEMPERATURE = 0.6
@@ -130,7 +132,10 @@ class CanvasCore:
     ) -> Generator[CanvasStep | None, None, CanvasResult]:
         generator = torch.Generator().manual_seed(seed)
         expired = self._expired(prompt, timing)
-        return denoise_canvas(model, prompt.job, config, generator, limits=prompt.limits, expired=expired)
+        others = OTHERS_TOLD if self._watch is not None else 0
+        return denoise_canvas(
+            model, prompt.job, config, generator, limits=prompt.limits, expired=expired, others=others
+        )
 
     def _alternatives(
         self, request: Fill | Rewrite, prompt: CanvasPrompt, first: Finished, timing: Timing

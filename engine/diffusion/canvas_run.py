@@ -16,7 +16,7 @@ from engine.diffusion.constraint import Constraint
 from engine.diffusion.drawing import Choice
 from engine.diffusion.halting import StableAndConfident
 from engine.diffusion.layout import Layout
-from engine.diffusion.reading import Admission, Places, Reading, Scratch, read, spread
+from engine.diffusion.reading import Admission, Others, Places, Reading, Scratch, read, spread
 from engine.diffusion.resizing import Resizer
 from engine.diffusion.samplers import Sampler, accept
 from engine.diffusion.samplers.remask import Progress, edited, reopened
@@ -30,7 +30,7 @@ _EDIT_STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is the same for every canvas of a job."""
+    """What is the same for every canvas of a job. others: see `Choice`."""
 
     facts: CanvasFacts
     config: SamplingConfig
@@ -38,6 +38,7 @@ class Rules:
     admission: Admission
     constraint: Constraint | None
     generator: torch.Generator
+    others: int = 0
     scratch: Scratch = field(default_factory=Scratch)
 
     @property
@@ -46,7 +47,7 @@ class Rules:
 
 
 class CanvasRun:
-    """The state between two steps, on the host. `offset`: tokens in front of the canvas, which block-causal blocks count from.
+    """The state between two steps, on the host. `offset`: tokens in front of the canvas, which blocks count from.
 
     resizer: of a family that finds the length of its holes itself. verify: whether a full canvas is judged once more
     by an exact pass, for approximate caches.
@@ -74,6 +75,7 @@ class CanvasRun:
         self.chance = torch.where(layout.canvas.free, torch.nan, 1.0)
         """[n] float32, the probability of each guess when it was made; NaN where there is only noise as yet."""
         self.entropy = torch.zeros_like(self.chance)
+        self.others: Others | None = None
         self.accepted = torch.zeros_like(layout.held)
         self.changed = torch.zeros_like(layout.held)
         self.steps_done = 0
@@ -107,7 +109,7 @@ class CanvasRun:
         open_ = self._open()
         reading = self._read(prediction.logits, open_)
         self._conditioning = prediction.conditioning
-        self.entropy = reading.entropy
+        self.entropy, self.others = reading.entropy, reading.others
         usable = open_ & ~reading.best.isnan()
         self.guess = torch.where(usable, reading.likeliest, self.guess)
         self.chance = torch.where(usable, reading.best, self.chance)
@@ -179,7 +181,7 @@ class CanvasRun:
         whole = rows.shape[0] == wanted.shape[0]
         places = Places(None if whole else rows, self.canvas.ids[rows], forbid)
         config = rules.config
-        choice = Choice(self._temperature(), config.deterministic, config.top_p, config.draws)
+        choice = Choice(self._temperature(), config.deterministic, config.top_p, config.draws, rules.others)
         reading = read(logits, places, choice, rules.generator, rules.scratch)
         return reading if whole else spread(reading, rows, self.canvas)
 
@@ -257,6 +259,7 @@ class CanvasRun:
         self.chance = torch.where(blank, torch.nan, self.chance[source])
         self.entropy, self.accepted = self.entropy[source], self.accepted[source]
         self.changed = self.changed[source] | blank
+        self.others = None if self.others is None else self.others.taken(source)
         self._layout, self._scope = self._layout.taken(self.canvas, source), self._scope[source]
         self._conditioning = None
         self._stop.forget()

@@ -15,12 +15,16 @@ _TRIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How tokens are chosen in a step. temperature 0, or deterministic: the likeliest one. draws: see `Draws`."""
+    """How tokens are chosen in a step. temperature 0, or deterministic: the likeliest one. draws: see `Draws`.
+
+    others: how many of the likeliest ids are told of each place, for who looks on.
+    """
 
     temperature: float
     deterministic: bool
     top_p: float
     draws: Draws = "inverse"
+    others: int = 0
 
     @property
     def divisor(self) -> float:
@@ -82,7 +86,7 @@ def highest_of(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def inverted(probs: torch.Tensor, dice: torch.Tensor) -> torch.Tensor:
     """[m] int64: where `dice` ([m] float32 in [0, 1)) falls in the running sum of each row of [m, vocab].
 
-    The sums of groups first, then those in one group: as exact as a running sum over all ids, and several times as fast.
+    The sums of groups first, then those in one group: as exact as a running sum over all ids, and several times faster.
     """
     rows, vocab = probs.shape
     if vocab % _GROUP:
@@ -116,8 +120,8 @@ def _from_nucleus(
 ) -> torch.Tensor:
     """As `inverted` of the nucleus, without sorting the ids: drawn from all of them, again where another was hit.
 
-    An id is of the nucleus if those likelier than it hold less than `top_p`. Rows that are refused every time are sorted
-    after all, so that each draw is of the nucleus exactly.
+    An id is of the nucleus if those likelier than it hold less than `top_p`. Rows that are refused every time are
+    sorted after all, so that each draw is of the nucleus exactly.
     """
     drawn = inverted(probs, dice)
     left = torch.arange(probs.shape[0])

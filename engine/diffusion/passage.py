@@ -253,6 +253,7 @@ def _told(run: CanvasRun, made: Made, work: Work) -> CanvasStep:
         made.frozen(),
         silent - facts.end_ids,
         facts.end_ids,
+        run.others,
     )
 
 

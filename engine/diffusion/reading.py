@@ -1,14 +1,14 @@
 """What a step's logits say of each place: the likeliest token, the chosen one, their probabilities, the entropy.
 
-Everything is computed in float32 where the logits live; what comes of it, a few numbers for each place, is handed to the
-host, where everything else is decided. A place whose logits hold no usable number reads as NaN, and NaN is never
+Everything is computed in float32 where the logits live; what comes of it, a few numbers for each place, is handed to
+the host, where everything else is decided. A place whose logits hold no usable number reads as NaN, and NaN is never
 accepted (see `samplers`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -21,12 +21,37 @@ _VALUES_AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
+class Others:
+    """The likeliest ids of n places, the likeliest first. ids: [n, k] int64. chances: [n, k] float32, 0 for none."""
+
+    ids: torch.Tensor
+    chances: torch.Tensor
+
+    @classmethod
+    def of(cls, probs: torch.Tensor, count: int) -> Others | None:
+        """From [n, vocab] probabilities; None where nobody asks."""
+        if not count:
+            return None
+        best = probs.topk(min(count, probs.shape[-1]), dim=-1)
+        return cls(best.indices, best.values)
+
+    def taken(self, source: torch.Tensor) -> Others:
+        """Those of the places at `source` ([m] int64)."""
+        return Others(self.ids[source], self.chances[source])
+
+    def over(self, rows: torch.Tensor, places: int) -> Others:
+        """These as those of the places `rows` of a canvas, and none elsewhere."""
+        empty = Others(*(each.new_zeros(places, each.shape[1]) for each in (self.ids, self.chances)))
+        return Others(empty.ids.index_copy(0, rows, self.ids), empty.chances.index_copy(0, rows, self.chances))
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """Of the n places of a canvas, or of some of them.
 
     likeliest, chosen: [n] int64; chosen is drawn, or equal to likeliest in deterministic mode. best, confidence,
     present: [n] float32, the probabilities of the likeliest, the chosen and the present token (with temperature,
-    without top-p). entropy: [n] float32, nats, at least 0.
+    without top-p). entropy: [n] float32, nats, at least 0. others: where somebody looks on, else None.
     """
 
     likeliest: torch.Tensor
@@ -35,12 +60,13 @@ class Reading:
     confidence: torch.Tensor
     present: torch.Tensor
     entropy: torch.Tensor
+    others: Others | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Which ids may come out. forbidden: [k] int64, where the model lives: nowhere. ending: [l] int64, on the host: only
-    at places that end a text."""
+    """Which ids may come out. forbidden: [k] int64, where the model lives: nowhere. ending: [l] int64, on the host:
+    only at places that end a text."""
 
     forbidden: torch.Tensor
     ending: torch.Tensor
@@ -142,22 +168,28 @@ def judge(
     logits.clamp_(min=torch.finfo(torch.float32).min).mul_(probs)
     entropy = (-best.log() - logits.sum(dim=-1)).clamp_(min=0)
     present = probs.gather(-1, ids[:, None]).squeeze(-1)
+    others = Others.of(probs, choice.others)
     if not choice.draws_chance:
-        return Reading(likeliest, likeliest, best, best, present, entropy)
+        return Reading(likeliest, likeliest, best, best, present, entropy, others)
     drawn = draw(probs, logits, choice, dice, generator)
     chance = probs.gather(-1, drawn[:, None]).squeeze(-1)
     # Rounding at the rim of the sum may hit an id of no probability, and a row may hold no usable number.
     fair = chance > 0
-    return Reading(
-        likeliest, torch.where(fair, drawn, likeliest), best, torch.where(fair, chance, best), present, entropy
-    )
+    chosen, confidence = torch.where(fair, drawn, likeliest), torch.where(fair, chance, best)
+    return Reading(likeliest, chosen, best, confidence, present, entropy, others)
 
 
 def on_host(reading: Reading) -> Reading:
-    """The same reading in the host's memory, in one transfer: the only time in a step that the host waits."""
+    """The same reading in the host's memory, in one transfer: the only time in a step that the host waits.
+
+    (Once more where somebody looks on.)
+    """
     if is_on_host(reading.best):
         return reading
-    return unpacked(packed(reading).to("cpu", copy=True))
+    others = reading.others
+    if others is not None:
+        others = Others(others.ids.to("cpu", copy=True), others.chances.to("cpu", copy=True))
+    return replace(unpacked(packed(reading).to("cpu", copy=True)), others=others)
 
 
 def is_on_host(tensor: torch.Tensor) -> bool:
@@ -180,7 +212,9 @@ def unpacked(values: torch.Tensor) -> Reading:
 
 def _joined(parts: Sequence[Reading]) -> Reading:
     columns = zip(*((p.likeliest, p.chosen, p.best, p.confidence, p.present, p.entropy) for p in parts), strict=True)
-    return Reading(*(torch.cat(column) for column in columns))
+    told = [part.others for part in parts if part.others is not None]
+    others = Others(torch.cat([t.ids for t in told]), torch.cat([t.chances for t in told])) if told else None
+    return Reading(*(torch.cat(column) for column in columns), others=others)
 
 
 def _rows_at_once(logits: torch.Tensor, choice: Choice, count: int) -> int:
@@ -204,4 +238,5 @@ def spread(reading: Reading, rows: torch.Tensor, canvas: Canvas) -> Reading:
         over(sure, reading.confidence),
         over(sure, reading.present),
         over(torch.zeros_like(sure), reading.entropy),
+        None if reading.others is None else reading.others.over(rows, canvas.length),
     )

@@ -11,8 +11,8 @@ Schedule = Literal["linear", "cosine", "adaptive"]
 SamplerName = Literal["entropy_bound", "confidence", "remask"]
 RemaskStrategy = Literal["none", "cap", "rescale", "confidence", "edit"]
 Draws = Literal["inverse", "multinomial"]
-"""How chance picks an id: where one random number falls in the running sum of the probabilities, or as torch.multinomial
-does of the same generator, with a random number for every id."""
+"""How chance picks an id: where one random number falls in the running sum of the probabilities, or as
+torch.multinomial does of the same generator, with a random number for every id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class SamplingConfig(FromMapping):
     schedule: how many places are due after a share of the steps: linearly, along a cosine, or as many as are sure.
     temperature_start, temperature_end: of the first and the last step, in between linearly; 0 chooses the likeliest.
     deterministic: the likeliest token instead of a sampled one.
-    draws: `multinomial` makes DiffusionGemma's text that of its own `generate`, draw for draw, at several times the price
-        of a step outside the forward pass; the chances are the same.
+    draws: `multinomial` makes DiffusionGemma's text that of its own `generate`, draw for draw, at several times the
+        price of a step outside the forward pass; the chances are the same.
     top_p: nucleus sampling (Holtzman et al. 2020, arXiv 1904.09751); 1 is off.
     guidance_scale: classifier-free guidance (Ho and Salimans 2022, arXiv 2207.12598); 0 is off.
     entropy_bound: nats, of `entropy_bound` (Ben-Hamu et al. 2025, arXiv 2505.24857).

@@ -1,4 +1,4 @@
-"""Whether a model fits before it is loaded: what it will take, told from the headers of its files, against what is free.
+"""Whether a model fits before it is loaded: what it will take, told from its files' headers, against what is free.
 
 Running out while loading takes other programs down with it, so what cannot fit is refused first. A family says what a
 precision takes (`MemoryEstimate`); which one is loaded, and what is said when none fits, is decided here.

@@ -59,7 +59,8 @@ def load_masked(
 ) -> Masked:
     """Load a published checkpoint.
 
-    layout: one of `families.LAYOUTS`, or its name; found out by itself when empty, from files and `name` (else the folder's).
+    layout: one of `families.LAYOUTS`, or its name; found out by itself when empty, from files and `name` (else the
+        folder's).
     precision: one of fp32, bf16 and fp16, or "auto": bf16 on a GPU, on a CPU fp32 where that fits and else bf16, which
         is slower there. window_tokens: a smaller window than the checkpoint's own, 0 for that. free_bytes: memory that
         may be used, None asks the device.

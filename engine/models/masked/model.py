@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +25,7 @@ from engine.models.canvas_model import CanvasContext, CanvasFacts, Known, Predic
 from engine.models.masked.context import MaskedContext, ResidentPool
 from engine.models.masked.families import Layout
 from engine.runtime.cache import CacheShape, common_prefix, window_exceeded
+from engine.runtime.replay import Replayer
 
 if TYPE_CHECKING:
     from engine.models.masked.cache import DualCache
@@ -49,6 +51,7 @@ class MaskedModel:
         self._facts = facts
         self._start_id = start_id
         self._device = network.lm_head.weight.device
+        self.replayer = Replayer.of_device(self._device)
         self._pool = ResidentPool(_cache_shape(network, facts.window_tokens))
         # The argument got its present name in transformers 5.24; the old one warns there.
         takes = inspect.signature(network.model.forward).parameters
@@ -222,6 +225,13 @@ class MaskedModel:
 
         `is_causal=False` must be given to the call: with a mask of None, SDPA would run causally else.
         """
+        if cache is None:
+            return self._compute(None, ids, positions, mask)
+        return self.replayer.run(cache.places_in_memory, partial(self._compute, cache), ids, positions, mask)
+
+    def _compute(
+        self, cache: DualCache | None, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
+    ) -> torch.Tensor:
         given: dict[str, Any] = {self._cache_argument: cache, "use_cache": cache is not None}
         output = self.network.model(
             input_ids=ids, position_ids=positions, attention_mask=mask, is_causal=False, **given
