@@ -126,10 +126,15 @@ def _from_nucleus(
     drawn = inverted(probs, dice)
     left = torch.arange(probs.shape[0])
     for attempt in range(_TRIES + 1):
+        chance = probs[left, drawn[left]]
+        # Whatever is likelier has no more than the rest of the mass: a likely id needs no looking at the others.
+        unsure = chance <= 1 - top_p
+        left, chance = left[unsure], chance[unsure]
+        if not left.shape[0]:
+            break
         mine = probs if left.shape[0] == probs.shape[0] else probs[left]
-        chance = mine.gather(-1, drawn[left][:, None])
-        above = torch.mul(mine, mine > chance, out=spare[: mine.shape[0]]).sum(dim=-1)
-        left = left[above >= top_p]
+        likelier = spare[: mine.shape[0]].copy_(mine).gt_(chance[:, None])
+        left = left[likelier.mul_(mine).sum(dim=-1) >= top_p]
         if not left.shape[0]:
             break
         again = torch.rand(left.shape[0], generator=generator)

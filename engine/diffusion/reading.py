@@ -211,10 +211,20 @@ def unpacked(values: torch.Tensor) -> Reading:
 
 
 def _joined(parts: Sequence[Reading]) -> Reading:
-    columns = zip(*((p.likeliest, p.chosen, p.best, p.confidence, p.present, p.entropy) for p in parts), strict=True)
+    def together(name: str) -> torch.Tensor:
+        return torch.cat([getattr(part, name) for part in parts])
+
     told = [part.others for part in parts if part.others is not None]
     others = Others(torch.cat([t.ids for t in told]), torch.cat([t.chances for t in told])) if told else None
-    return Reading(*(torch.cat(column) for column in columns), others=others)
+    return Reading(
+        together("likeliest"),
+        together("chosen"),
+        together("best"),
+        together("confidence"),
+        together("present"),
+        together("entropy"),
+        others,
+    )
 
 
 def _rows_at_once(logits: torch.Tensor, choice: Choice, count: int) -> int:

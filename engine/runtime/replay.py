@@ -39,7 +39,7 @@ class CudaGraphs:
 
     def record(self, compute: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, Callable[[], None]]:
         """See `Recorder`. The computation runs once before it is recorded: nothing may be set up while recording."""
-        aside = torch.cuda.Stream()
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             compute()

@@ -1,8 +1,8 @@
 """What a denoising step costs outside the model's forward pass: `python -m tests.bench.step_overhead`.
 
 The model is a stand-in of torch modules with the shape of a tiny transformer (random weights, attention over canvas and
-prefix, one head over the vocabulary); only times are looked at. One line of JSON per case: the median forward, what the step
-takes besides, and that as a share of the forward. Times are CPU seconds of this process, so that other programs count
+prefix, one head over the vocabulary); only times are looked at. One line of JSON per case: the median forward, what the
+step takes besides, and that as a share of the forward. Times are CPU time of this process, so that other programs count
 less; `--wall` measures what a clock on the wall would.
 """
 

@@ -66,9 +66,9 @@ class DiffusionGemmaModel:
             raise ValueError("this family sees text on the right only as an island in the canvas")
         self._require_room(len(known.prefix))
         context = self._pool.context_for(known.prefix)
-        # The last chunk is rarely whole. Of the same text it would be computed alike again, of a longer one not.
-        if len(context.encoded) < len(known.prefix):
-            context.truncate(len(context.encoded) // self._chunk * self._chunk)
+        # The last chunk is rarely whole: of the very same text it would be computed alike again, of another one not.
+        alike = [end for end in context.borders if end % self._chunk == 0 or end == len(known.prefix)]
+        context.truncate(max(alike, default=0))
         context.cached = len(context.encoded)
         context.unread = known.prefix[context.cached :]
         return context

@@ -227,11 +227,11 @@ def test_a_reading_comes_to_the_host_in_one_piece(monkeypatch: pytest.MonkeyPatc
         torch.testing.assert_close(getattr(back, name), getattr(seen, name), rtol=0, atol=0, equal_nan=True)
 
 
-class Transfers(TorchDispatchMode):
+class Transfers(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts copies from a device to another."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -29,7 +29,8 @@ def run(model: CanvasModel, job: CanvasJob, config: SamplingConfig, seed: int = 
     seen = []
     while True:
         try:
-            seen.append(next(steps).canvas)
+            step = next(steps)
+            seen += [step.canvas] if step is not None else []
         except StopIteration as stop:
             result: CanvasResult = stop.value
             return result, seen

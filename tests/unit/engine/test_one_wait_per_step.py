@@ -30,11 +30,11 @@ _ATEN = torch.ops.aten
 _WAITS = {_ATEN._local_scalar_dense, _ATEN.nonzero, _ATEN.equal, _ATEN.is_nonzero, _ATEN.masked_select}
 
 
-class PretendedDevice(TorchDispatchMode):
+class PretendedDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """arrivals: copies to the host. waits: other operations for which the host would wait, by name."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._there: dict[int, torch.Tensor] = {}
         self.arrivals = 0
         self.waits: list[str] = []

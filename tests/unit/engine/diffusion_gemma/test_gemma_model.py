@@ -138,6 +138,16 @@ def test_what_another_job_left_behind_does_not_move_a_single_bit(gemma: LoadedGe
         model.close(context)
 
 
+def test_a_shorter_text_is_computed_as_if_it_had_come_first(gemma: LoadedGemma) -> None:
+    text, canvas = dice(24, 30).tolist(), free_canvas(dice(25, CANVAS))
+    model = in_chunks(gemma, 8)
+    predict(model, text, canvas)
+    context = model.open(Known(tuple(text[:20])))
+    assert context.cached == 16
+    (found,) = model.step(context, [StepInput(canvas)])
+    assert torch.equal(found.logits, predict(in_chunks(gemma, 8), text[:20], canvas).logits)
+
+
 def test_known_text_is_read_a_chunk_at_a_time_and_what_is_read_stays(gemma: LoadedGemma) -> None:
     model, text, canvas = in_chunks(gemma, 8), dice(22, 21).tolist(), free_canvas(dice(23, CANVAS))
     context = model.open(Known(tuple(text)))

@@ -105,10 +105,11 @@ def denoised(
     job = CanvasJob(Known(PROMPT), parts or (Part(is_hole=True),))
     dice = torch.Generator().manual_seed(seed)
     run = denoise_canvas(model, job, config, dice, limits=Limits(tokens), expired=lambda: False)
-    steps = []
+    steps: list[CanvasStep] = []
     while True:
         try:
-            steps.append(next(run))
+            step = next(run)
+            steps += [step] if step is not None else []
         except StopIteration as done:
             return done.value, steps
 
