@@ -1,4 +1,4 @@
-"""The canvas families in bf16 on a GPU: passes are recorded, and a fill gives the same text again. Needs CUDA.
+"""The canvas families in bf16 on a GPU: passes are recorded, and a fill gives the same text again. Needs CUDA."""
 
 from __future__ import annotations
 
