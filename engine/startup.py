@@ -16,7 +16,7 @@ from engine.core import EngineCore
 from engine.job import Core
 from engine.models.adapter import require_digest
 from engine.models.base import Denoiser
-from engine.models.detection import FAMILIES
+from engine.models.detection import FAMILIES, family_and_layout
 from engine.models.loading import load_denoiser, packaged_weights
 from engine.protocol.errors import EngineError
 from engine.store import Entry, Located, Store
@@ -32,7 +32,7 @@ def load_core(config: EngineConfig, progress: Progress) -> Core:
     """
     require_device(config.device, torch.cuda.device_count() if torch.cuda.is_available() else 0)
     located = Store.of_user(os.environ).locate(config.model)
-    family = located.entry.family if config.family == "auto" else config.family
+    family, layout = family_and_layout(located.entry.family if config.family == "auto" else config.family)
     threads = config.threads or os.cpu_count() or 1
     require_family(family, located)
     if family == "hybrid":
@@ -45,6 +45,7 @@ def load_core(config: EngineConfig, progress: Progress) -> Core:
         precision=config.precision,
         window_tokens=config.window_tokens or WINDOW_TOKENS,
         threads=threads,
+        layout=layout,
     )
     return load_canvas_core(family, wanted, progress)
 

@@ -1,7 +1,7 @@
 """The core of families that denoise whole canvases: a loaded `CanvasModel` and its prompts behind `job.Core`.
 
-Owns no sockets and no scheduling. One `next()` on a run is one denoising step, the first one with the reading of the
-known text; closing the run abandons the job. The same request gives the same text: every request draws from generators
+Owns no sockets and no scheduling. One `next()` on a run is a chunk of the known text or one denoising step; closing the
+run abandons the job. The same request gives the same text: every request draws from generators
 of its own, seeded alike. (What is resident of the known text may have been computed in other pieces; that moves logits
 by the noise of floating point, which only a model that cannot decide makes visible.)
 """
@@ -36,6 +36,8 @@ from engine.request_checks import check_request
 
 SEED = 20_260
 """Of every request's first text; further texts draw from the seeds behind it."""
+OTHERS_TOLD = 4
+"""How many of the likeliest tokens of a place are told to who looks on."""
 TRIES_PER_TEXT = 2
 """Some draws lead to a text that is there already."""
 _LEAST_TEMPERATURE = 0.6
@@ -141,6 +143,9 @@ class CanvasCore:
                 result: CanvasResult = end.value
                 timing.first_draft = timing.first_draft or self._clock()
                 return result
+            if step is None:  # a chunk of the known text
+                yield None
+                continue
             timing.first_draft = timing.first_draft or self._clock()
             if self._watch is not None:
                 self._watch(step)
@@ -154,11 +159,14 @@ class CanvasCore:
         seed: int,
         timing: Timing,
         rule: Constraint | None = None,
-    ) -> Generator[CanvasStep, None, CanvasResult]:
-        generator = torch.Generator(self._model.facts.device).manual_seed(seed)
+    ) -> Generator[CanvasStep | None, None, CanvasResult]:
+        generator = torch.Generator().manual_seed(seed)
         expired = self._expired(prompt, timing)
+        others = OTHERS_TOLD if self._watch is not None else 0
         job, limits = prompt.job, prompt.limits
-        return denoise_canvas(model, job, config, generator, limits=limits, expired=expired, constraint=rule)
+        return denoise_canvas(
+            model, job, config, generator, limits=limits, expired=expired, constraint=rule, others=others
+        )
 
     def _alternatives(
         self, request: Fill | Rewrite, prompt: CanvasPrompt, first: Finished, timing: Timing
@@ -184,7 +192,7 @@ class CanvasCore:
         return tuple(texts[1:])
 
     def _followed(
-        self, steps: Generator[CanvasStep, None, CanvasResult], prompt: CanvasPrompt
+        self, steps: Generator[CanvasStep | None, None, CanvasResult], prompt: CanvasPrompt
     ) -> Generator[None, None, Finished]:
         """Denoise to the end without telling of it."""
         while True:
@@ -239,7 +247,7 @@ class _Watched:
         self._model = model
         self._clock = clock
         self.opened = 0.0
-        self.cached = 0
+        self.cached = self._cached = 0
 
     @property
     def facts(self) -> CanvasFacts:
@@ -251,9 +259,14 @@ class _Watched:
 
     def open(self, known: Known) -> CanvasContext:
         context = self._model.open(known)
-        if not self.opened:
-            self.opened, self.cached = self._clock(), context.cached
+        self._cached = self._cached if self.opened else context.cached
         return context
+
+    def read_on(self, context: CanvasContext) -> bool:
+        left = self._model.read_on(context)
+        if not left and not self.opened:
+            self.opened, self.cached = self._clock(), self._cached
+        return left
 
     def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
         return self._model.step(context, inputs, refresh=refresh)

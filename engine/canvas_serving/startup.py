@@ -15,7 +15,6 @@ from engine.canvas_serving.prompts import CanvasPrompt, LayOut, sized, sized_hol
 from engine.diffusion.sampling import SamplingConfig
 from engine.models.canvas_model import CanvasModel
 from engine.models.detection import read_config_json
-from engine.models.memory import fitting_precision, free_bytes, values_in
 from engine.models.special_tokens import special_tokens
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite
@@ -28,6 +27,7 @@ class Wanted:
     """What is to be loaded, and how.
 
     called: every name the model goes by; variants that share weights and configuration differ in nothing else.
+    layout: of the masked family, where somebody named it; empty to find it out.
     """
 
     folder: Path
@@ -37,6 +37,7 @@ class Wanted:
     precision: str
     window_tokens: int
     threads: int
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,24 @@ def load_canvas_core(family: str, wanted: Wanted, progress: Progress) -> CanvasC
 
 
 def _masked(wanted: Wanted, progress: Progress) -> LoadedCanvas:
-    from engine.models.masked.families import detect
+    from engine.models.masked.families import detect, layout_named
     from engine.models.masked.loading import load_masked
 
     config = read_config_json(wanted.folder)
-    layout = detect(config, special_tokens(wanted.folder), wanted.called)
+    tokens = special_tokens(wanted.folder)
+    layout = layout_named(wanted.layout) if wanted.layout else detect(config, tokens, wanted.called)
     if layout is None:
         raise EngineError(
             "model_unsupported",
             f"{wanted.folder} holds a {config.get('model_type', 'nameless')!r} that is no masked-diffusion model",
             "use the folder as it was published, with its config.json and tokenizer.json",
         )
-    precision = fitting_precision(wanted.precision, values_in(wanted.folder), free_bytes(wanted.device), wanted.device)
     loaded = load_masked(
         wanted.folder,
-        layout=layout.name,
+        layout=layout,
         name=wanted.name,
         device=wanted.device,
-        precision=precision,
+        precision=wanted.precision,
         window_tokens=wanted.window_tokens,
         progress=lambda done: progress("load", done),
     )

@@ -43,7 +43,7 @@ _address_options = _options(
     click.option("--transport", help="auto, unix or tcp: how clients reach it. [auto]"),
 )
 _engine_options = _options(
-    click.option("--family", help="Model family, where the registry does not know it. [auto]"),
+    click.option("--family", help="Model family or layout (a2d-bd3lm, ...), where nothing else tells. [auto]"),
     click.option("--precision", help="int8, fp32 or bf16. [auto]"),
     click.option("--device", help="cpu, cuda or cuda:N. [auto]"),
     click.option("--threads", help="Threads for one step; 0 means one per core. [0]"),

@@ -13,9 +13,10 @@ import torch
 
 from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.constraint import Constraint
+from engine.diffusion.drawing import Choice
 from engine.diffusion.halting import StableAndConfident
 from engine.diffusion.layout import Layout
-from engine.diffusion.reading import Admission, Choice, Reading, Scratch, read, spread
+from engine.diffusion.reading import Admission, Others, Places, Reading, Scratch, read, spread
 from engine.diffusion.resizing import Resizer
 from engine.diffusion.samplers import Sampler, accept
 from engine.diffusion.samplers.remask import Progress, edited, reopened
@@ -29,7 +30,7 @@ _EDIT_STEPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is the same for every canvas of a job."""
+    """What is the same for every canvas of a job. others: see `Choice`."""
 
     facts: CanvasFacts
     config: SamplingConfig
@@ -37,6 +38,7 @@ class Rules:
     admission: Admission
     constraint: Constraint | None
     generator: torch.Generator
+    others: int = 0
     scratch: Scratch = field(default_factory=Scratch)
 
     @property
@@ -45,7 +47,7 @@ class Rules:
 
 
 class CanvasRun:
-    """The state between two steps. `offset`: tokens in front of the canvas, which block-causal blocks count from.
+    """The state between two steps, on the host. `offset`: tokens in front of the canvas, which blocks count from.
 
     resizer: of a family that finds the length of its holes itself. verify: whether a full canvas is judged once more
     by an exact pass, for approximate caches.
@@ -62,8 +64,6 @@ class CanvasRun:
         self._stop = StableAndConfident(rules.config.stable_steps, rules.config.stop_entropy)
         self._conditioning: torch.Tensor | None = None
         self._edits_left = _EDIT_STEPS if rules.config.remask == "edit" else 0
-        # With text locked there is no other loop to be equalled.
-        self._as_multinomial = rules.uniform and not bool(layout.canvas.locked.any())
         self._judging = bool(layout.doubted.any())
         self._block = -1
         self._scope = torch.ones_like(layout.held)
@@ -75,6 +75,7 @@ class CanvasRun:
         self.chance = torch.where(layout.canvas.free, torch.nan, 1.0)
         """[n] float32, the probability of each guess when it was made; NaN where there is only noise as yet."""
         self.entropy = torch.zeros_like(self.chance)
+        self.others: Others | None = None
         self.accepted = torch.zeros_like(layout.held)
         self.changed = torch.zeros_like(layout.held)
         self.steps_done = 0
@@ -108,7 +109,7 @@ class CanvasRun:
         open_ = self._open()
         reading = self._read(prediction.logits, open_)
         self._conditioning = prediction.conditioning
-        self.entropy = reading.entropy
+        self.entropy, self.others = reading.entropy, reading.others
         usable = open_ & ~reading.best.isnan()
         self.guess = torch.where(usable, reading.likeliest, self.guess)
         self.chance = torch.where(usable, reading.best, self.chance)
@@ -147,7 +148,7 @@ class CanvasRun:
 
     def _enter_block(self, free: torch.Tensor) -> None:
         """Only the leftmost block that is not full is denoised; each has the steps of a canvas of its own."""
-        places = torch.arange(self._offset, self._offset + free.shape[0], device=free.device)
+        places = torch.arange(self._offset, self._offset + free.shape[0])
         blocks = places.div(self._rules.facts.block, rounding_mode="floor")
         block = int(blocks[int(free.int().argmax())])
         self._scope = blocks == block
@@ -165,23 +166,26 @@ class CanvasRun:
         if rules.config.remask != "none" and not rules.uniform:
             wanted = wanted | self._correctable()
         rows = wanted.nonzero().squeeze(-1)
-        ends, ids, holes = self._layout.ends, self.canvas.ids, self.hole
         logits = logits.detach()
         if rules.constraint is not None:
-            admitted = rules.admission.apply(logits.to(torch.float32, copy=True), ends)
+            admitted = rules.admission.apply(logits.to(torch.float32, copy=True), self._layout.ends)
             written = self.written()
             logits = admitted
             logits[: written.length] = rules.constraint.constrain(written, admitted[: written.length])
-        buffer, spare = rules.scratch.take(rows.shape[0], logits)
-        if rows.shape[0] < wanted.shape[0]:
-            logits, ends, ids, holes = logits[rows], ends[rows], ids[rows], holes[rows]
-        logits = rules.admission.apply(buffer.copy_(logits), ends)
-        if self._resizer is not None:
-            self._resizer.restrict(logits, holes, self.hole)
+        ends, holes, resizer = self._layout.ends[rows], self.hole[rows], self._resizer
+
+        def forbid(held: torch.Tensor, start: int) -> None:
+            mine = slice(start, start + held.shape[0])
+            rules.admission.apply(held, ends[mine])
+            if resizer is not None:
+                resizer.restrict(held, holes[mine], self.hole)
+
+        whole = rows.shape[0] == wanted.shape[0]
+        places = Places(None if whole else rows, self.canvas.ids[rows], forbid)
         config = rules.config
-        choice = Choice(self._temperature(), config.deterministic, config.top_p, as_multinomial=self._as_multinomial)
-        reading = read(logits, spare, ids, choice, rules.generator)
-        return reading if rows.shape[0] == wanted.shape[0] else spread(reading, rows, self.canvas)
+        choice = Choice(self._temperature(), config.deterministic, config.top_p, config.draws, rules.others)
+        reading = read(logits, places, choice, rules.generator, rules.scratch)
+        return reading if whole else spread(reading, rows, self.canvas)
 
     def _accept_uniform(self, reading: Reading, open_: torch.Tensor) -> None:
         """Accept from scratch; whatever is not accepted is drawn anew. The noise is of the whole canvas, always."""
@@ -197,10 +201,7 @@ class CanvasRun:
         self.canvas = Canvas(ids, state, confidence)
 
     def _noise(self) -> torch.Tensor:
-        dice = self._rules.generator
-        size = (self.canvas.length,)
-        drawn = torch.randint(self._rules.facts.vocab_size, size, generator=dice, device=dice.device)
-        return drawn.to(self.canvas.ids.device)
+        return torch.randint(self._rules.facts.vocab_size, (self.canvas.length,), generator=self._rules.generator)
 
     def _accept_masked(self, reading: Reading, open_: torch.Tensor) -> bool:
         """Settle what is accepted, re-open what is doubted; whether anything settled was changed."""
@@ -248,9 +249,8 @@ class CanvasRun:
 
     def _take(self, places: Sequence[tuple[int, bool]]) -> None:
         """Go on with `places`, each an old place and whether it is a mask now."""
-        device = self.canvas.ids.device
-        source = torch.tensor([place for place, _ in places], dtype=torch.int64, device=device)
-        blank = torch.tensor([is_blank for _, is_blank in places], dtype=torch.bool, device=device)
+        source = torch.tensor([place for place, _ in places], dtype=torch.int64)
+        blank = torch.tensor([is_blank for _, is_blank in places], dtype=torch.bool)
         canvas, mask = self.canvas, self._rules.facts.mask_id
         self.canvas = Canvas(
             torch.where(blank, mask, canvas.ids[source]),
@@ -261,6 +261,7 @@ class CanvasRun:
         self.chance = torch.where(blank, torch.nan, self.chance[source])
         self.entropy, self.accepted = self.entropy[source], self.accepted[source]
         self.changed = self.changed[source] | blank
+        self.others = None if self.others is None else self.others.taken(source)
         self._layout, self._scope = self._layout.taken(self.canvas, source), self._scope[source]
         self._conditioning = None
         self._stop.forget()

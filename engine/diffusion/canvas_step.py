@@ -8,6 +8,7 @@ import torch
 
 from engine.canvas import Canvas
 from engine.diffusion.halting import up_to_end
+from engine.diffusion.reading import Others
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class CanvasStep:
     the step did not look; None where the sampler has none. accepted, changed: [n] bool, settled by this step, and whose
     draft token is another than a step ago. hole: [n] int64, the hole a place belongs to, -1 for none.
     before: ids of each hole from earlier canvases. silent: ids that are no text: noise, and what changes a length.
+    others: the likeliest ids of each place, where they were asked for.
     """
 
     canvas: Canvas
@@ -31,6 +33,7 @@ class CanvasStep:
     before: tuple[tuple[int, ...], ...]
     silent: frozenset[int]
     end_ids: frozenset[int]
+    others: Others | None = None
 
     def drafts(self) -> tuple[tuple[int, ...], ...]:
         """The ids of every hole as they are now. Waits for the device."""

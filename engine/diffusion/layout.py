@@ -93,7 +93,7 @@ def _from(piece: Piece, place: int) -> Piece:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A canvas as it starts, and what its places are. All tensors are [n] and on the model's device.
+    """A canvas as it starts, and what its places are. All tensors are [n] and on the host, where a step is decided.
 
     hole: int64, the hole a place belongs to, `NO_HOLE` for islands and for what pads a fixed canvas.
     ends: bool, whether an end id may stand there. held: bool, kept as it is though it belongs to a hole.
@@ -130,19 +130,18 @@ def lay_out(pieces: Sequence[Piece], facts: CanvasFacts, generator: torch.Genera
     places = [place for piece in pieces for place in _places(piece, facts)]
     padding = max(0, facts.canvas_length - len(places))
     places += [_Place(facts.mask_id, FREE, NO_HOLE, ends=True)] * padding
-    device = facts.device
-    canvas = Canvas.of([((place.token,), place.state) for place in places], device)
+    canvas = Canvas.of([((place.token,), place.state) for place in places])
     if facts.noise == "uniform":
-        drawn = torch.randint(facts.vocab_size, (len(places),), generator=generator, device=generator.device)
+        drawn = torch.randint(facts.vocab_size, (len(places),), generator=generator)
         # Noise only where nothing is given: a place that is re-opened starts from what stands there.
-        canvas = canvas.rewritten(torch.where(canvas.ids == facts.mask_id, drawn.to(device), canvas.ids))
+        canvas = canvas.rewritten(torch.where(canvas.ids == facts.mask_id, drawn, canvas.ids))
 
     def flags(values: list[bool]) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.bool, device=device)
+        return torch.tensor(values, dtype=torch.bool)
 
     return Layout(
         canvas,
-        torch.tensor([place.hole for place in places], dtype=torch.int64, device=device),
+        torch.tensor([place.hole for place in places], dtype=torch.int64),
         flags([place.ends for place in places]),
         flags([place.held for place in places]),
         flags([place.doubted for place in places]),

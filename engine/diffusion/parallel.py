@@ -54,18 +54,23 @@ def denoise_canvas(
     limits: Limits,
     expired: Callable[[], bool],
     constraint: Constraint | None = None,
-) -> Generator[CanvasStep, None, CanvasResult]:
-    """Denoise the holes of `job`. Yields after each denoising step; at the deadline the best draft so far is returned.
+    others: int = 0,
+) -> Generator[CanvasStep | None, None, CanvasResult]:
+    """Denoise the holes of `job`. Yields after each denoising step, and None after each chunk of the known text that
+    another follows; at the deadline the best draft so far is returned.
 
-    The same arguments and generator state give the same text. Raises EngineError: bad_request for a job without holes
-    or with a hole larger than the budget, and for settings the family does not support; window_exceeded when known
-    text and canvas outgrow the window; internal when the model predicts nothing that may stand at a place.
+    others: how many of the likeliest ids each step tells of its places.
+
+    The same arguments and generator state give the same text; the generator is the host's, whatever device the model is
+    on. Raises EngineError: bad_request for a job without holes or with a hole larger than the budget, and for settings
+    the family does not support; window_exceeded when known text and canvas outgrow the window; internal when the model
+    predicts nothing that may stand at a place.
     """
     facts = model.facts
     known, pieces, holes = _prepared(job, facts)
     _check(model, pieces, config, limits)
     admission = Admission.of(facts, torch.device(facts.device), resizing=facts.expand_id >= 0)
-    rules = Rules(facts, config, sampler_of(config), admission, constraint, generator)
+    rules = Rules(facts, config, sampler_of(config), admission, constraint, generator, others)
     work = Work(model, config, generator, limits, expired, constraint, holes, rules)
     if holes > 1 and not facts.islands:
         made = yield from hole_by_hole(work, known, pieces)

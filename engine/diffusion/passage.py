@@ -65,9 +65,9 @@ class Made:
         return tuple(tuple(ids) for ids in self.ids)
 
 
-Steps = Generator[CanvasStep, None, Made]
-Winner = Generator[CanvasStep, None, "Option"]
-Options = Generator[CanvasStep, None, "list[Option]"]
+Steps = Generator[CanvasStep | None, None, Made]
+Winner = Generator[CanvasStep | None, None, "Option"]
+Options = Generator[CanvasStep | None, None, "list[Option]"]
 
 
 def make_passage(work: Work, known: Known, pieces: Sequence[Piece], made: Made | None = None) -> Steps:
@@ -76,6 +76,8 @@ def make_passage(work: Work, known: Known, pieces: Sequence[Piece], made: Made |
     context = work.model.open(known)
     offset, rest = len(known.prefix), tuple(pieces)
     try:
+        while work.model.read_on(context):
+            yield None
         while True:
             options = yield from _options(work, context, rest, offset, made)
             for option in options:
@@ -253,6 +255,7 @@ def _told(run: CanvasRun, made: Made, work: Work) -> CanvasStep:
         made.frozen(),
         silent - facts.end_ids,
         facts.end_ids,
+        run.others,
     )
 
 
@@ -301,10 +304,12 @@ def _take(work: Work, option: Option, made: Made) -> bool:
     return finished
 
 
-def doubt_of(work: Work, known: Known, piece: Piece, made: Made) -> Generator[CanvasStep, None, float]:
+def doubt_of(work: Work, known: Known, piece: Piece, made: Made) -> Generator[CanvasStep | None, None, float]:
     """The mean entropy of a hole's places (nats) after one pass; nothing of it is kept."""
     context = work.model.open(known)
     try:
+        while work.model.read_on(context):
+            yield None
         options = yield from _options(work, context, (piece,), len(known.prefix), made)
         option = options[len(options) // 2]
         _check_window(work, known, option, len(known.prefix))

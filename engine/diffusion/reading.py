@@ -1,19 +1,48 @@
 """What a step's logits say of each place: the likeliest token, the chosen one, their probabilities, the entropy.
 
-Everything is computed in float32 where the logits live. A place whose logits hold no usable number reads as NaN, and
-NaN is never accepted (see `samplers`).
+Everything is computed in float32 where the logits live; what comes of it, a few numbers for each place, is handed to
+the host, where everything else is decided. A place whose logits hold no usable number reads as NaN, and NaN is never
+accepted (see `samplers`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
 from engine.canvas import Canvas
+from engine.diffusion.drawing import Choice, dice_for, draw, highest_of
 from engine.models.canvas_model import CanvasFacts
 
-_GROUP = 64
+_VALUES_AT_ONCE = 1 << 19
+"""Of a CPU: two such buffers of float32 stay in its caches; with smaller ones the calls themselves cost more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The likeliest ids of n places, the likeliest first. ids: [n, k] int64. chances: [n, k] float32, 0 for none."""
+
+    ids: torch.Tensor
+    chances: torch.Tensor
+
+    @classmethod
+    def of(cls, probs: torch.Tensor, count: int) -> Others | None:
+        """From [n, vocab] probabilities; None where nobody asks."""
+        if not count:
+            return None
+        best = probs.topk(min(count, probs.shape[-1]), dim=-1)
+        return cls(best.indices, best.values)
+
+    def taken(self, source: torch.Tensor) -> Others:
+        """Those of the places at `source` ([m] int64)."""
+        return Others(self.ids[source], self.chances[source])
+
+    def over(self, rows: torch.Tensor, places: int) -> Others:
+        """These as those of the places `rows` of a canvas, and none elsewhere."""
+        empty = Others(*(each.new_zeros(places, each.shape[1]) for each in (self.ids, self.chances)))
+        return Others(empty.ids.index_copy(0, rows, self.ids), empty.chances.index_copy(0, rows, self.chances))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +51,7 @@ class Reading:
 
     likeliest, chosen: [n] int64; chosen is drawn, or equal to likeliest in deterministic mode. best, confidence,
     present: [n] float32, the probabilities of the likeliest, the chosen and the present token (with temperature,
-    without top-p). entropy: [n] float32, nats, at least 0.
+    without top-p). entropy: [n] float32, nats, at least 0. others: where somebody looks on, else None.
     """
 
     likeliest: torch.Tensor
@@ -31,11 +60,13 @@ class Reading:
     confidence: torch.Tensor
     present: torch.Tensor
     entropy: torch.Tensor
+    others: Others | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Which ids may come out. forbidden: [k] int64, nowhere. ending: [l] int64, only at places that end a text."""
+    """Which ids may come out. forbidden: [k] int64, where the model lives: nowhere. ending: [l] int64, on the host:
+    only at places that end a text."""
 
     forbidden: torch.Tensor
     ending: torch.Tensor
@@ -49,14 +80,15 @@ class Admission:
         if facts.mask_id >= 0:
             forbidden[facts.mask_id] = True
         ending = facts.end_ids - frozenset(length_ids if resizing else ())
-        return cls(forbidden.nonzero().squeeze(-1), torch.tensor(sorted(ending), dtype=torch.int64, device=device))
+        return cls(forbidden.nonzero().squeeze(-1), torch.tensor(sorted(ending), dtype=torch.int64))
 
     def apply(self, logits: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-        """Overwrite [m, vocab] float32 logits with -inf where an id may not stand. ends: [m] bool."""
+        """Overwrite [m, vocab] float32 logits with -inf where an id may not stand. ends: [m] bool, on any device."""
         logits.index_fill_(-1, self.forbidden, -torch.inf)
         if self.ending.numel():
-            columns = logits[:, self.ending]
-            logits[:, self.ending] = columns.masked_fill_(~ends[:, None], -torch.inf)
+            ending = self.ending.to(logits.device)
+            columns = logits[:, ending]
+            logits[:, ending] = columns.masked_fill_(~ends[:, None].to(logits.device), -torch.inf)
         return logits
 
 
@@ -75,29 +107,59 @@ class Scratch:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """How tokens are chosen in a step. temperature 0, or deterministic: the likeliest one.
+class Places:
+    """Which rows of a step's logits are read, and what is known of them, on the host.
 
-    as_multinomial: draw what torch.multinomial would of the same generator, as DiffusionGemma's own loop does.
+    rows: [m] int64, or None for all of them. ids: [m] int64, what the places hold now. forbid: writes -inf into
+    [k, vocab] logits of the places `[start, start + k)` of these, wherever an id may not stand.
     """
 
-    temperature: float
-    deterministic: bool
-    top_p: float
-    as_multinomial: bool = False
+    rows: torch.Tensor | None
+    ids: torch.Tensor
+    forbid: Callable[[torch.Tensor, int], None]
+
+    @property
+    def count(self) -> int:
+        return self.ids.shape[0]
 
 
-def read(
-    logits: torch.Tensor, spare: torch.Tensor, ids: torch.Tensor, choice: Choice, generator: torch.Generator
+def read(logits: torch.Tensor, places: Places, choice: Choice, generator: torch.Generator, scratch: Scratch) -> Reading:
+    """Read `places` of [n, vocab] float32 logits, which are not written to. The reading is on the host.
+
+    Draws from `generator`, which is the host's, only if `choice` asks for chance. The rows are taken a few at a time on
+    a CPU, so that what is computed of them never leaves its cache; on another device all at once, and all that is known
+    of them comes to the host in one transfer.
+    """
+    device = logits.device
+    ids = places.ids.to(device)
+    rows = None if places.rows is None else places.rows.to(device)
+    dice = dice_for(choice, places.count, generator)
+    size = _rows_at_once(logits, choice, places.count)
+    parts = []
+    for start in range(0, places.count, size):
+        end = min(start + size, places.count)
+        held, spare = scratch.take(end - start, logits)
+        source = logits[start:end] if rows is None else logits[rows[start:end]]
+        torch.div(source, choice.divisor, out=held)  # and copied, in one pass
+        places.forbid(held, start)
+        mine = None if dice is None else dice[start:end].to(device)
+        parts.append(judge(held, spare, ids[start:end], choice, mine, generator))
+    return on_host(parts[0] if len(parts) == 1 else _joined(parts))
+
+
+def judge(
+    logits: torch.Tensor,
+    spare: torch.Tensor,
+    ids: torch.Tensor,
+    choice: Choice,
+    dice: torch.Tensor | None,
+    generator: torch.Generator,
 ) -> Reading:
-    """Read [m, vocab] float32 logits of places that now hold `ids` ([m] int64).
+    """Read [m, vocab] float32 logits, with temperature, of places that now hold `ids` ([m] int64), where they live.
 
-    logits and spare, of the same shape, are overwritten. Draws from `generator` once per call, and not at all when the
-    likeliest tokens are chosen.
+    logits and spare, of the same shape, are overwritten. dice: see `draw`; None for the likeliest ids.
     """
-    if choice.temperature > 0 and choice.temperature != 1:
-        logits.div_(choice.temperature)
-    highest, likeliest = _highest(logits)
+    highest, likeliest = highest_of(logits)
     logits.sub_(highest[:, None])
     probs = torch.softmax(logits, dim=-1, out=spare)
     best = probs.gather(-1, likeliest[:, None]).squeeze(-1)
@@ -106,48 +168,70 @@ def read(
     logits.clamp_(min=torch.finfo(torch.float32).min).mul_(probs)
     entropy = (-best.log() - logits.sum(dim=-1)).clamp_(min=0)
     present = probs.gather(-1, ids[:, None]).squeeze(-1)
-    if choice.deterministic or choice.temperature <= 0:
-        return Reading(likeliest, likeliest, best, best, present, entropy)
-    kept = _nucleus(probs, choice.top_p) if choice.top_p < 1 else probs
-    drawn = _race(kept, logits, generator) if choice.as_multinomial else _inverted(kept, logits, generator)
-    drawn.clamp_(max=probs.shape[-1] - 1)
+    others = Others.of(probs, choice.others)
+    if not choice.draws_chance:
+        return Reading(likeliest, likeliest, best, best, present, entropy, others)
+    drawn = draw(probs, logits, choice, dice, generator)
     chance = probs.gather(-1, drawn[:, None]).squeeze(-1)
     # Rounding at the rim of the sum may hit an id of no probability, and a row may hold no usable number.
     fair = chance > 0
+    chosen, confidence = torch.where(fair, drawn, likeliest), torch.where(fair, chance, best)
+    return Reading(likeliest, chosen, best, confidence, present, entropy, others)
+
+
+def on_host(reading: Reading) -> Reading:
+    """The same reading in the host's memory, in one transfer: the only time in a step that the host waits.
+
+    (Once more where somebody looks on.)
+    """
+    if is_on_host(reading.best):
+        return reading
+    others = reading.others
+    if others is not None:
+        others = Others(others.ids.to("cpu", copy=True), others.chances.to("cpu", copy=True))
+    return replace(unpacked(packed(reading).to("cpu", copy=True)), others=others)
+
+
+def is_on_host(tensor: torch.Tensor) -> bool:
+    """Whether the processor reads the tensor without waiting for a device."""
+    return tensor.device.type == "cpu"
+
+
+def packed(reading: Reading) -> torch.Tensor:
+    """A reading as one [6, m] float32 tensor; ids, which fit into 32 bits, as their bits."""
+    ids = torch.stack([reading.likeliest, reading.chosen]).to(torch.int32).view(torch.float32)
+    numbers = torch.stack([reading.best, reading.confidence, reading.present, reading.entropy])
+    return torch.cat([ids, numbers])
+
+
+def unpacked(values: torch.Tensor) -> Reading:
+    """What `packed` made, read again."""
+    likeliest, chosen = values[:2].contiguous().view(torch.int32).long()
+    return Reading(likeliest, chosen, *values[2:])
+
+
+def _joined(parts: Sequence[Reading]) -> Reading:
+    def together(name: str) -> torch.Tensor:
+        return torch.cat([getattr(part, name) for part in parts])
+
+    told = [part.others for part in parts if part.others is not None]
+    others = Others(torch.cat([t.ids for t in told]), torch.cat([t.chances for t in told])) if told else None
     return Reading(
-        likeliest, torch.where(fair, drawn, likeliest), best, torch.where(fair, chance, best), present, entropy
+        together("likeliest"),
+        together("chosen"),
+        together("best"),
+        together("confidence"),
+        together("present"),
+        together("entropy"),
+        others,
     )
 
 
-def _race(probs: torch.Tensor, spare: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Each id's probability over an exponential draw; the largest wins. What torch.multinomial draws, bit for bit.
-
-    A random number for every id, which on a CPU costs more than all the rest.
-    """
-    return _highest(torch.div(probs, spare.exponential_(1, generator=generator), out=spare))[1]
-
-
-def _highest(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The largest of each row of [m, vocab] and its first place; NaN is larger than anything.
-
-    By groups: a maximum without its place is several times as fast, and then only one group must be searched.
-    """
-    rows, vocab = values.shape
-    if vocab % _GROUP:
-        found = values.max(dim=-1)
-        return found.values, found.indices
-    grouped = values.view(rows, vocab // _GROUP, _GROUP)
-    group = grouped.amax(dim=-1).argmax(dim=-1)
-    inside = grouped[torch.arange(rows, device=values.device), group]
-    highest, place = inside.max(dim=-1)
-    return highest, group * _GROUP + place
-
-
-def _inverted(probs: torch.Tensor, spare: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Where a uniform draw falls in the running sum: one random number for each row."""
-    sums = torch.cumsum(probs, dim=-1, out=spare)
-    drawn = torch.rand(probs.shape[0], 1, generator=generator, device=generator.device).to(probs.device)
-    return torch.searchsorted(sums, drawn * sums[:, -1:], right=True).squeeze(-1)
+def _rows_at_once(logits: torch.Tensor, choice: Choice, count: int) -> int:
+    """How many rows are read together. torch.multinomial's stream is that of all rows in one draw."""
+    if not is_on_host(logits) or choice.as_multinomial:
+        return max(1, count)
+    return max(1, _VALUES_AT_ONCE // logits.shape[-1])
 
 
 def spread(reading: Reading, rows: torch.Tensor, canvas: Canvas) -> Reading:
@@ -164,12 +248,5 @@ def spread(reading: Reading, rows: torch.Tensor, canvas: Canvas) -> Reading:
         over(sure, reading.confidence),
         over(sure, reading.present),
         over(torch.zeros_like(sure), reading.entropy),
+        None if reading.others is None else reading.others.over(rows, canvas.length),
     )
-
-
-def _nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
-    """The smallest set of likeliest ids that holds `top_p` of the mass (Holtzman et al. 2020); never empty."""
-    ordered, order = probs.sort(dim=-1, descending=True)
-    before = ordered.cumsum(dim=-1) - ordered
-    ordered.masked_fill_(before >= top_p, 0.0)
-    return torch.zeros_like(probs).scatter_(-1, order, ordered)

@@ -31,13 +31,13 @@ class Resizer:
     def restrict(self, logits: torch.Tensor, holes: torch.Tensor, hole_of: torch.Tensor) -> None:
         """Forbid in place what the size does not allow. logits: [m, vocab] of places of `holes` ([m] int64).
 
-        hole_of: [n] int64, the hole of every place.
+        hole_of: [n] int64, the hole of every place, on the host like `holes`.
         """
         if self.frozen:
             logits[:, sorted(self.ids)] = -torch.inf
         elif self._expand >= 0:
             size = (holes[:, None] == hole_of[None, :]).sum(dim=-1)
-            logits[:, self._expand].masked_fill_(size >= self._most, -torch.inf)
+            logits[:, self._expand].masked_fill_((size >= self._most).to(logits.device), -torch.inf)
 
     def rearranged(
         self, ids: Sequence[int], free: Sequence[bool], holes: Sequence[int]

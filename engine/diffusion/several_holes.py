@@ -13,7 +13,7 @@ _SHOWN = 4
 """Masks that stand for a hole of unknown length beside the one that is made."""
 
 
-def hole_by_hole(work: Work, known: Known, pieces: Sequence[Piece]) -> Generator[CanvasStep, None, Made]:
+def hole_by_hole(work: Work, known: Known, pieces: Sequence[Piece]) -> Generator[CanvasStep | None, None, Made]:
     """Make the holes one after another. Each sees those already made as text, and later ones as holes.
 
     Before each, one pass over every hole that is left tells how much doubt it leaves.

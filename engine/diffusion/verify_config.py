@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+
+from engine.diffusion.settings_mapping import FromMapping
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyConfig:
+class VerifyConfig(FromMapping):
     """How a canvas is drafted and checked.
 
     width: most draft tokens checked in one pass; 0 turns drafting off (plain causal decoding).
@@ -38,14 +38,6 @@ class VerifyConfig:
             raise ValueError("prompt_chunk must be positive, mask_width and mask_anchors not negative")
         if not self.row_cost >= 0.0:
             raise ValueError(f"row_cost must not be negative, got {self.row_cost}")
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> VerifyConfig:
-        """Read a configuration. Raises ValueError for an unknown key: a typo must not silently be a default."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise ValueError(f"unknown sampling setting {', '.join(unknown)}")
-        return cls(**values)
 
 
 CAUSAL = VerifyConfig(width=0, warm_start=False, ngram=False, masks=False)

@@ -107,7 +107,15 @@ class CanvasModel(Protocol):
     def tokenizer(self) -> Tokenizer: ...
 
     def open(self, known: Known) -> CanvasContext:
-        """Bring known text into a context, reusing what is resident of it. Raises EngineError(window_exceeded)."""
+        """A context for known text, with what is resident of it. Raises EngineError(window_exceeded)."""
+        ...
+
+    def read_on(self, context: CanvasContext) -> bool:
+        """Compute the next chunk of the known text; whether more of it is left.
+
+        So that a cancel waits for one chunk only. `step` and `commit` compute whatever is left. Families that compute
+        known text together with the canvas have nothing to do here.
+        """
         ...
 
     def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:

@@ -27,9 +27,16 @@ def family_of(architecture: str, path: Path, name: str = "") -> str | None:
     config = read_config_json(path)
     if config.get("model_type") == _DIFFUSION_GEMMA:
         return "diffusion_gemma"
-    from engine.models.masked.families import detect
+    from engine.models.masked.families import candidates
 
-    return "masked" if detect(config, special_tokens(path), name or path.name) else None
+    return "masked" if candidates(config, special_tokens(path), name or path.name) else None
+
+
+def family_and_layout(told: str) -> tuple[str, str]:
+    """The family a person named, and its layout: the name of a layout of the masked family says both. "" for none."""
+    from engine.models.masked.families import LAYOUTS
+
+    return ("masked", told) if told in LAYOUTS else (told, "")
 
 
 def read_config_json(folder: Path) -> dict[str, Any]:

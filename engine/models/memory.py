@@ -1,11 +1,14 @@
-"""Whether a model fits before it is loaded: its size from the headers of its files, against what is free.
+"""Whether a model fits before it is loaded: what it will take, told from its files' headers, against what is free.
 
-Running out while loading takes other programs down with it, so what cannot fit is refused first.
+Running out while loading takes other programs down with it, so what cannot fit is refused first. A family says what a
+precision takes (`MemoryEstimate`); which one is loaded, and what is said when none fits, is decided here.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -15,19 +18,28 @@ import torch
 from engine.protocol.errors import EngineError
 
 BYTES_PER_VALUE = {"fp32": 4, "bf16": 2, "fp16": 2}
-SPARE = 1.1
-"""Caches and activations beside the weights, as a factor of them."""
-FIXED_SPARE_BYTES = 200 << 20
+# A step holds the logits of all candidates for a gap, and for one of them what is computed from them: float32 each.
+_CANDIDATES, _READINGS = 6, 2
+_GB = 10**9
 
 
-def values_in(folder: Path) -> int:
-    """How many numbers the safetensors files of `folder` hold, by their headers. Raises EngineError(model_corrupt)."""
-    return sum(_values_in_file(file) for file in sorted(folder.glob("*.safetensors")))
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """Bytes: of the weights as they will be kept, of the caches when full, and of the work on one canvas."""
+
+    weights: int
+    caches: int
+    work: int
+
+    @property
+    def total(self) -> int:
+        """All of it at once."""
+        return self.weights + self.caches + self.work
 
 
-def needed_bytes(values: int, precision: str) -> int:
-    """Bytes a model of so many numbers takes in that precision; as fp32 where the precision is unknown."""
-    return int(values * BYTES_PER_VALUE.get(precision, 4) * SPARE) + FIXED_SPARE_BYTES
+def canvas_work(places: int, vocab_size: int, largest_tensor: int = 0) -> int:
+    """Bytes of the work on canvases of so many places. The largest tensor counts as work: it is read whole."""
+    return max((_CANDIDATES + _READINGS) * 4 * places * vocab_size, largest_tensor)
 
 
 def free_bytes(device: str) -> int:
@@ -37,22 +49,36 @@ def free_bytes(device: str) -> int:
     return int(psutil.virtual_memory().available)
 
 
-def fitting_precision(wanted: str, values: int, free: int, device: str) -> str:
-    """`wanted`, or for "auto" bf16 on a GPU, on a CPU fp32 where that fits and else bf16, which is slower there.
+def fitting_precision(
+    name: str, wanted: Sequence[str], sizes: Mapping[str, MemoryEstimate], free: int, device: str
+) -> str:
+    """The first of the `wanted` precisions that fits into `free` bytes. sizes: of every precision there is.
 
-    Raises EngineError(out_of_memory) when the model does not fit.
+    Raises EngineError(out_of_memory) when none does, naming the precisions that would.
     """
-    choices = [wanted] if wanted != "auto" else ["bf16"] if device.startswith("cuda") else ["fp32", "bf16"]
-    for precision in choices:
-        if needed_bytes(values, precision) <= free:
+    for precision in wanted:
+        if sizes[precision].total <= free:
             return precision
-    needed = needed_bytes(values, choices[-1])
-    smaller = "" if choices[-1] in {"bf16", "fp16"} else "set the precision to bf16, "
+    tried = sizes[wanted[-1]]
+    fitting = [f"{kind} ({_gb(size.total)})" for kind, size in sizes.items() if size.total <= free]
+    least = min(sizes, key=lambda kind: sizes[kind].total)
+    remedy = (
+        f"load it in less: {' or '.join(fitting)} would fit"
+        if fitting
+        else "free memory, or use another device or a smaller model: "
+        f"even in {least} it needs {_gb(sizes[least].total)}"
+    )
     raise EngineError(
         "out_of_memory",
-        f"the model needs about {needed / 1e9:.1f} GB as {choices[-1]}, and {free / 1e9:.1f} GB are free on {device}",
-        f"close other programs, {smaller}or use a smaller model",
+        f"{name} needs about {_gb(tried.total)} in {wanted[-1]} ({_gb(tried.weights)} of weights), "
+        f"and {_gb(free)} are free on {device}",
+        remedy,
     )
+
+
+def values_in(folder: Path) -> int:
+    """How many numbers the safetensors files of `folder` hold, by their headers. Raises EngineError(model_corrupt)."""
+    return sum(_values_in_file(file) for file in sorted(folder.glob("*.safetensors")))
 
 
 def _values_in_file(file: Path) -> int:
@@ -63,3 +89,7 @@ def _values_in_file(file: Path) -> int:
         return sum(prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError, OverflowError) as fault:
         raise EngineError("model_corrupt", f"{file} has no header that can be read", "fetch it again") from fault
+
+
+def _gb(size: int) -> str:
+    return f"{size / _GB:.1f} GB" if size >= _GB / 10 else f"{size / 10**6:.1f} MB"

@@ -11,6 +11,7 @@ from engine.canvas import FREE, LOCKED
 from engine.diffusion.canvas_step import CanvasStep
 from engine.models.base import Tokenizer
 from engine.trace.recording import State, Step, Token
+from engine.trace.spelling import text_alone
 
 NO_HOLE = -1
 
@@ -30,8 +31,11 @@ def canvas_step(tokenizer: Tokenizer, told: CanvasStep, last: CanvasStep | None 
     return Step(tuple(_spelled(tokenizer, places, told)), sum(judged) / len(judged) if judged else None)
 
 
-_Place = tuple[int, State, float | None, float | None]
-"""Id, state, probability, entropy."""
+OTHERS = 3
+"""How many other tokens are told of a place."""
+_Other = tuple[int, float]
+_Place = tuple[int, State, float | None, float | None, tuple[_Other, ...]]
+"""Id, state, probability, entropy, and other likely ids with their probabilities."""
 
 
 def _kept(told: CanvasStep, last: CanvasStep | None) -> list[bool]:
@@ -54,15 +58,24 @@ def _places(told: CanvasStep, kept: Sequence[bool]) -> Iterator[_Place]:
         hole = holes[place]
         if hole != NO_HOLE and hole not in started:
             started.add(hole)
-            yield from ((token, "settled", None, None) for token in told.before[hole])
+            yield from ((token, "settled", None, None, ()) for token in told.before[hole])
         if states[place] == LOCKED:
-            yield ids[place], "locked", None, None
+            yield ids[place], "locked", None, None, ()
             continue
         state: State = "new" if accepted[place] and not kept[place] else "settled"
         if states[place] == FREE:
             state = "changing" if changed[place] and told.step > 1 else "open"
         entropy = entropies[place] if entropies is not None and looked[place] else math.nan
-        yield ids[place], state, chances[place], entropy if math.isfinite(entropy) else None
+        others = tuple(_others(told, place, ids[place])) if looked[place] else ()
+        yield ids[place], state, chances[place], entropy if math.isfinite(entropy) else None, others
+
+
+def _others(told: CanvasStep, place: int, token: int) -> Iterator[_Other]:
+    """The likeliest tokens of a place but the one that stands there."""
+    if told.others is None:
+        return
+    pairs = zip(told.others.ids[place].tolist(), told.others.chances[place].tolist(), strict=True)
+    yield from [(other, chance) for other, chance in pairs if other != token and chance > 0][:OTHERS]
 
 
 def _shown(ids: Sequence[int], holes: Sequence[int], ends: frozenset[int]) -> list[int]:
@@ -79,12 +92,14 @@ def _shown(ids: Sequence[int], holes: Sequence[int], ends: frozenset[int]) -> li
 def _spelled(tokenizer: Tokenizer, places: Sequence[_Place], told: CanvasStep) -> Iterator[Token]:
     """The places as tokens; a character spread over several is shown by the one that completes it."""
     characters = getincrementaldecoder("utf-8")("replace")
-    for token, state, chance, entropy in places:
+    for token, state, chance, entropy, likely in places:
+        others = tuple((text_alone(tokenizer, other), share) for other, share in likely)
         if token in told.silent:
             characters.reset()
             yield Token("", state, kind="noise")
         elif token in told.end_ids:
             characters.reset()
-            yield Token("", state, chance, entropy, kind="end")
+            yield Token("", state, chance, entropy, others=others, kind="end")
         else:
-            yield Token(characters.decode(tokenizer.decode_bytes([token])), state, chance, entropy)
+            text = characters.decode(tokenizer.decode_bytes([token]))
+            yield Token(text, state, chance, entropy, others=others)

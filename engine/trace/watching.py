@@ -12,11 +12,10 @@ import torch
 from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.denoise import Pass
 from engine.models.base import Tokenizer
-from engine.trace.canvas_watching import canvas_step
+from engine.trace.canvas_watching import OTHERS, canvas_step
 from engine.trace.recording import State, Step, Token
+from engine.trace.spelling import text_alone
 
-OTHERS = 3
-"""How many other tokens are told of a place."""
 MODEL = "the model"
 SOURCES = MappingProxyType({"warm_start": "the text that stood there", "ngram": "a repeat in the text"})
 """What a person calls a source of drafts; masks are called masks."""
@@ -107,11 +106,6 @@ class Verdicts:
     def mean_entropy(self, rows: int) -> float:
         """Of the first rows, in nats."""
         return sum(self.entropies[:rows]) / rows
-
-
-def text_alone(tokenizer: Tokenizer, token: int) -> str:
-    """What a token writes when it stands by itself; a word for one that writes nothing."""
-    return tokenizer.decode_bytes([token]).decode("utf-8", errors="replace") or "end of text"
 
 
 def _name(source: str) -> str:

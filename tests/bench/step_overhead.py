@@ -1,8 +1,9 @@
 """What a denoising step costs outside the model's forward pass: `python -m tests.bench.step_overhead`.
 
 The model is a stand-in of torch modules with the shape of a tiny transformer (random weights, attention over canvas and
-prefix, one head over the vocabulary); only times are looked at. One line of JSON per case: the median step, the
-forward's share of it, and what is left, as a share of the forward.
+prefix, one head over the vocabulary); only times are looked at. One line of JSON per case: the median forward, what the
+step takes besides, and that as a share of the forward. Times are CPU time of this process, so that other programs count
+less; `--wall` measures what a clock on the wall would.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -25,6 +26,7 @@ from engine.tokenizer import ByteTokenizer
 from tests.fakes.scripted_canvas import ScriptedContext, scripted_facts, uniform_facts
 
 PREFIX = 256
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,11 @@ class StandIn(nn.Module):
 
 @dataclass
 class TimedModel:
-    """Implements `CanvasModel` and keeps the time of every forward pass, in seconds."""
+    """Implements `CanvasModel` and keeps the time of every forward pass, in seconds by `clock`."""
 
     net: StandIn
     facts: CanvasFacts
+    clock: Clock
     tokenizer: ByteTokenizer = field(default_factory=ByteTokenizer)
     times: list[float] = field(default_factory=list)
 
@@ -66,29 +69,32 @@ class TimedModel:
         return ScriptedContext(known)
 
     def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
-        began = time.perf_counter()
+        began = self.clock()
         prefix = torch.zeros(PREFIX, self.net.embed.embedding_dim)
         with torch.no_grad():
             found = [Prediction(self.net(each.canvas.ids, prefix)) for each in inputs]
-        self.times.append(time.perf_counter() - began)
+        self.times.append(self.clock() - began)
         return found
+
+    def read_on(self, context: CanvasContext) -> bool:
+        return False
 
     def commit(self, context: CanvasContext, ids: Sequence[int]) -> None: ...
 
     def close(self, context: CanvasContext) -> None: ...
 
 
-def measure(net: StandIn, facts: CanvasFacts, config: SamplingConfig, job: CanvasJob) -> dict[str, float]:
+def measure(net: StandIn, facts: CanvasFacts, config: SamplingConfig, job: CanvasJob, clock: Clock) -> dict[str, float]:
     """Milliseconds of a whole step and of its forward, medians over the steps of a job; the first one warms up."""
-    model = TimedModel(net, facts)
+    model = TimedModel(net, facts, clock)
     dice = torch.Generator().manual_seed(0)
     run = denoise_canvas(model, job, config, dice, limits=Limits(256), expired=lambda: False)
     whole = []
     while True:
-        began = time.perf_counter()
+        began = clock()
         if next(run, None) is None:
             break
-        whole.append(time.perf_counter() - began)
+        whole.append(clock() - began)
     outside = [step - forward for step, forward in zip(whole, model.times, strict=True)][1:]
     forward = statistics.median(model.times[1:])
     return {
@@ -114,13 +120,17 @@ def cases(vocab: int, steps: int) -> dict[str, tuple[CanvasFacts, SamplingConfig
         stable_steps=1,
         stop_entropy=0.005,
     )
+    drawn = replace(plain, deterministic=False, temperature_start=0.6, temperature_end=0.6, top_p=0.95)
     small = CanvasJob(Known((2,) * PREFIX, (3,)), (Part(True, length=32), Part(False, (4,) * 224)))
     return {
         "uniform, entropy bound, drawn": (uniform, gemma, gap),
+        "uniform, entropy bound, drawn as torch.multinomial does": (uniform, replace(gemma, draws="multinomial"), gap),
         "uniform, entropy bound, likeliest": (uniform, replace(gemma, deterministic=True), gap),
         "uniform, 32 free places, drawn": (replace(uniform, right_context=False), gemma, small),
         "mask, confidence, likeliest": (mask, plain, gap),
+        "mask, entropy bound, nucleus": (mask, replace(drawn, sampler="entropy_bound", entropy_bound=0.0), gap),
         "mask, remask": (mask, replace(plain, sampler="remask", remask="cap", remask_strength=0.2), gap),
+        "mask, remask, nucleus": (mask, replace(drawn, sampler="remask", remask="cap", remask_strength=0.1), gap),
     }
 
 
@@ -131,11 +141,15 @@ def main() -> None:
     parser.add_argument("--vocab", type=int, default=32768)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--wall", action="store_true")
+    parser.add_argument("--only", default="", help="cases whose name holds this")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     net = StandIn(Shape(asked.hidden, asked.layers, asked.vocab)).eval()
+    clock = time.perf_counter if asked.wall else time.process_time
     for name, (facts, config, job) in cases(asked.vocab, asked.steps).items():
-        print(json.dumps({"case": name, **vars(asked), **measure(net, facts, config, job)}))
+        if asked.only in name:
+            print(json.dumps({"case": name, **vars(asked), **measure(net, facts, config, job, clock)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _noise(model: CanvasModel, length: int) -> Canvas:
 
 
 def _dice(model: CanvasModel) -> torch.Generator:
-    return torch.Generator(model.facts.device).manual_seed(1)
+    return torch.Generator().manual_seed(1)
 
 
 def _made(model: CanvasModel, job: CanvasJob, config: SamplingConfig) -> CanvasResult:
@@ -100,7 +100,9 @@ def _made(model: CanvasModel, job: CanvasJob, config: SamplingConfig) -> CanvasR
     return _followed(steps, lambda _step: True)
 
 
-def _followed(steps: Generator[CanvasStep, None, CanvasResult], holds: Callable[[CanvasStep], bool]) -> CanvasResult:
+def _followed(
+    steps: Generator[CanvasStep | None, None, CanvasResult], holds: Callable[[CanvasStep], bool]
+) -> CanvasResult:
     """The end of the steps, each of which was looked at."""
     while True:
         try:
@@ -108,4 +110,4 @@ def _followed(steps: Generator[CanvasStep, None, CanvasResult], holds: Callable[
         except StopIteration as end:
             result: CanvasResult = end.value
             return result
-        assert holds(step)
+        assert step is None or holds(step)

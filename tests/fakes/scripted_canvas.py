@@ -66,7 +66,10 @@ class ScriptedContext:
 
 @dataclass
 class ScriptedCanvasModel:
-    """Implements `CanvasModel`; `calls` holds the inputs of each step, `refreshed` whether it was to be exact."""
+    """Implements `CanvasModel`; `calls` holds the inputs of each step, `refreshed` whether it was to be exact.
+
+    chunks: of known text, each read by one call; `read` counts them.
+    """
 
     script: Script
     facts: CanvasFacts = field(default_factory=scripted_facts)
@@ -76,6 +79,8 @@ class ScriptedCanvasModel:
     opened: list[Known] = field(default_factory=list)
     committed: list[tuple[int, ...]] = field(default_factory=list)
     closed: int = 0
+    chunks: int = 0
+    read: int = 0
 
     def open(self, known: Known) -> ScriptedContext:
         self.opened.append(known)
@@ -89,6 +94,10 @@ class ScriptedCanvasModel:
             Prediction(self.script(context.known, each.canvas), torch.full((each.canvas.length, 1), each.temperature))
             for each in inputs
         ]
+
+    def read_on(self, context: CanvasContext) -> bool:
+        self.read += self.chunks > 0
+        return self.read < self.chunks
 
     def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:
         assert isinstance(context, ScriptedContext)
@@ -143,10 +152,11 @@ def denoised(
     """Run a job to its end: every step, and the result."""
     config, limits, dice = config or SamplingConfig(), limits or Limits(256), torch.Generator().manual_seed(seed)
     run = denoise_canvas(model, job, config, dice, limits=limits, expired=expired, constraint=constraint)
-    steps = []
+    steps: list[CanvasStep] = []
     while True:
         try:
-            steps.append(next(run))
+            step = next(run)
+            steps += [step] if step is not None else []
         except StopIteration as finished:
             return steps, finished.value
 

@@ -50,7 +50,7 @@ def reopened(
     if strategy in {"none", "edit"} or progress.after >= 1:
         return none
     share = min(strength, progress.most) if strategy == "cap" else strength * progress.most
-    drawn = torch.rand(settled.shape[0], generator=generator, device=generator.device).to(settled.device)
+    drawn = torch.rand(settled.shape[0], generator=generator)
     if strategy == "confidence":
         weight = torch.where(usable, -reading.present, -torch.inf).softmax(dim=-1)
         return usable & (drawn < share * weight * usable.sum())

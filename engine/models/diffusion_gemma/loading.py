@@ -21,7 +21,7 @@ from engine.models.canvas_model import CanvasFacts
 from engine.models.checkpoint_json import damaged
 from engine.models.diffusion_gemma.assembly import ModuleForm, empty_network, forms_of, put_weights, wanted_tensors
 from engine.models.diffusion_gemma.checkpoint import StoredTensor, read_index, require_all
-from engine.models.diffusion_gemma.memory import PRECISIONS, estimate, require_memory
+from engine.models.diffusion_gemma.memory import PRECISIONS, estimates
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 from engine.models.diffusion_gemma.network import GemmaNetwork
 from engine.models.diffusion_gemma.resident import ResidentShape
@@ -100,16 +100,14 @@ def load_diffusion_gemma(
     shown = name or folder.name
     passes = GemmaNetwork(network)
     shape = ResidentShape(passes.layer_shapes, PRECISIONS[chosen][0], place)
-    needed = estimate(
+    sizes = estimates(
         index,
-        chosen,
-        cache_bytes=CONTEXTS * shape.bytes_of(window),
+        cache_values=CONTEXTS * shape.bytes_of(window) // shape.dtype.itemsize,
         canvas_length=settings.canvas_length,
         vocab_size=settings.vocab_size,
     )
-    require_memory(
-        shown, index, chosen, needed, memory.free_bytes(str(place)) if free_bytes is None else free_bytes, place
-    )
+    free = memory.free_bytes(str(place)) if free_bytes is None else free_bytes
+    memory.fitting_precision(shown, [chosen], sizes, free, str(place))
     _fill(network, index, chosen, place, progress)
     facts = _facts(shown, settings, vocabulary, window, str(place), chosen)
     model = DiffusionGemmaModel(passes, vocabulary.tokenizer, facts, filler=settings.end_ids[0], contexts=CONTEXTS)

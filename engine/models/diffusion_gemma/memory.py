@@ -1,16 +1,15 @@
-"""How much memory a checkpoint will take in a precision, told from its headers before anything is loaded."""
+"""What a DiffusionGemma checkpoint takes in each precision, told from its headers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 import torch
 
 from engine.models.diffusion_gemma.assembly import is_packed
 from engine.models.diffusion_gemma.checkpoint import StoredTensor
-from engine.protocol.errors import EngineError
+from engine.models.memory import MemoryEstimate, canvas_work
 from engine.runtime.weight_only import Bits, packed_bytes
 
 PRECISIONS: Mapping[str, tuple[torch.dtype, Bits | None]] = {
@@ -19,23 +18,6 @@ PRECISIONS: Mapping[str, tuple[torch.dtype, Bits | None]] = {
     "int8": (torch.bfloat16, 8),
     "int4": (torch.bfloat16, 4),
 }
-# A step holds the logits of all candidates for a gap, and for one of them what is computed from them: float32 each.
-_CANDIDATES, _READINGS = 6, 3
-_GB = 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryEstimate:
-    """Bytes: of the weights as they will be kept, of the caches when full, and of the work on one canvas."""
-
-    weights: int
-    caches: int
-    work: int
-
-    @property
-    def total(self) -> int:
-        """All of it at once."""
-        return self.weights + self.caches + self.work
 
 
 def weight_bytes(index: Mapping[str, StoredTensor], precision: str) -> int:
@@ -51,41 +33,13 @@ def weight_bytes(index: Mapping[str, StoredTensor], precision: str) -> int:
     return size
 
 
-def estimate(
-    index: Mapping[str, StoredTensor], precision: str, *, cache_bytes: int, canvas_length: int, vocab_size: int
-) -> MemoryEstimate:
-    """What loading and running the checkpoint takes. The largest tensor counts as work: it is read whole."""
+def estimates(
+    index: Mapping[str, StoredTensor], *, cache_values: int, canvas_length: int, vocab_size: int
+) -> dict[str, MemoryEstimate]:
+    """What loading and running the checkpoint takes in each precision. cache_values: numbers all full caches hold."""
     largest = max((tensor.values * tensor.dtype.itemsize for tensor in index.values()), default=0)
-    logits = (_CANDIDATES + _READINGS) * 4 * canvas_length * vocab_size
-    return MemoryEstimate(weight_bytes(index, precision), cache_bytes, max(logits, largest))
-
-
-def require_memory(
-    name: str,
-    index: Mapping[str, StoredTensor],
-    precision: str,
-    needed: MemoryEstimate,
-    free: int,
-    device: torch.device,
-) -> None:
-    """Raise EngineError(out_of_memory) when `needed` exceeds `free` bytes, naming the precisions that would fit."""
-    if needed.total <= free:
-        return
-    other = needed.caches + needed.work
-    sizes = {kind: weight_bytes(index, kind) + other for kind in PRECISIONS}
-    fitting = [f"{kind} ({_gb(size)})" for kind, size in sizes.items() if size <= free]
-    remedy = (
-        f"load it in less: {' or '.join(fitting)} would fit"
-        if fitting
-        else f"free memory, or use another device or a smaller model: even in int4 it needs {_gb(min(sizes.values()))}"
-    )
-    raise EngineError(
-        "out_of_memory",
-        f"{name} needs about {_gb(needed.total)} in {precision} ({_gb(needed.weights)} of weights), "
-        f"and {_gb(free)} are free on {device}",
-        remedy,
-    )
-
-
-def _gb(size: int) -> str:
-    return f"{size / _GB:.1f} GB" if size >= _GB / 10 else f"{size / 10**6:.1f} MB"
+    work = canvas_work(canvas_length, vocab_size, largest)
+    return {
+        precision: MemoryEstimate(weight_bytes(index, precision), cache_values * dtype.itemsize, work)
+        for precision, (dtype, _) in PRECISIONS.items()
+    }

@@ -13,21 +13,36 @@ from engine.models.diffusion_gemma.network import GemmaNetwork
 from engine.models.diffusion_gemma.resident import GemmaContext, ResidentShape
 from engine.runtime.cache import ContextPool, window_exceeded
 
+CHUNK = 256
+"""Rows of known text that are encoded together: as many as a canvas has, so a pass of each takes about as long."""
+
 
 class DiffusionGemmaModel:
     """A `CanvasModel`. A locked place's logits are 0 for its id and -inf else, and its conditioning is that id's.
+
+    Known text is encoded in chunks whose borders are whole numbers of `chunk` rows, and a row counts as resident only
+    where it would be computed in the same pass again: rounding differs with the number of rows of a pass, and the text
+    must not depend on what an earlier request left behind.
 
     filler: the id that fills a canvas shorter than the trained length, locked: an end of text. contexts: how many
     prefixes stay resident.
     """
 
     def __init__(
-        self, network: GemmaNetwork, tokenizer: Tokenizer, facts: CanvasFacts, *, filler: int, contexts: int = 2
+        self,
+        network: GemmaNetwork,
+        tokenizer: Tokenizer,
+        facts: CanvasFacts,
+        *,
+        filler: int,
+        contexts: int = 2,
+        chunk: int = CHUNK,
     ) -> None:
         self._network = network
         self._tokenizer = tokenizer
         self._facts = facts
         self._filler = filler
+        self._chunk = chunk
         self._forbidden = facts.forbidden.to(network.device) if bool(facts.forbidden.any()) else None
         shape = ResidentShape(network.layer_shapes, network.dtype, network.device)
         self._pool = ContextPool(lambda: GemmaContext(shape), contexts)
@@ -46,18 +61,27 @@ class DiffusionGemmaModel:
         return self._network
 
     def open(self, known: Known) -> GemmaContext:
-        """Encode what is not resident yet. Raises EngineError(window_exceeded), ValueError for text on the right."""
+        """Find what is resident. Raises EngineError(window_exceeded), ValueError for text on the right."""
         if known.suffix:
             raise ValueError("this family sees text on the right only as an island in the canvas")
         self._require_room(len(known.prefix))
         context = self._pool.context_for(known.prefix)
+        # The last chunk is rarely whole: of the very same text it would be computed alike again, of another one not.
+        alike = [end for end in context.borders if end % self._chunk == 0 or end == len(known.prefix)]
+        context.truncate(max(alike, default=0))
         context.cached = len(context.encoded)
-        try:
-            self._append(context, known.prefix[context.cached :])
-        except BaseException:
-            self._pool.release(context)
-            raise
+        context.unread = known.prefix[context.cached :]
         return context
+
+    def read_on(self, context: CanvasContext) -> bool:
+        """Encode the next chunk."""
+        mine = _own(context)
+        ids, rest = mine.unread[: self._chunk], mine.unread[self._chunk :]
+        if ids:
+            self._network.encode(mine.cache, ids)
+            mine.remember(ids)
+            mine.unread = rest
+        return bool(rest)
 
     def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
         """Predict each canvas; all of them in one pass. Raises ValueError for a canvas longer than the trained one."""
@@ -69,6 +93,7 @@ class DiffusionGemmaModel:
         longest = max(given.canvas.length for given in inputs)
         if longest > length or min(given.canvas.length for given in inputs) == 0:
             raise ValueError(f"a canvas of this model holds 1 to {length} places")
+        self._read_all(mine)
         ids = torch.stack([self._filled(given.canvas.ids) for given in inputs])
         soft = torch.stack([self._soft(given) for given in inputs])
         hidden = self._network.predict(mine.cache, ids, soft)
@@ -77,17 +102,20 @@ class DiffusionGemmaModel:
     def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:
         """Encode finished text behind the prefix. Raises EngineError(window_exceeded) if no canvas fits behind it."""
         mine = _own(context)
-        self._require_room(len(mine.encoded) + len(ids))
-        self._append(mine, ids)
+        self._read_all(mine)
+        self._require_room(mine.cache.length + len(ids))
+        if ids:
+            self._network.encode(mine.cache, ids)
 
     def close(self, context: CanvasContext) -> None:
-        """Give a context back; all that was encoded stays resident, also what was committed."""
-        self._pool.release(_own(context))
+        """Give a context back. The known text stays resident; what was committed goes, as its passes were others."""
+        mine = _own(context)
+        mine.unread = ()
+        self._pool.release(mine)
 
-    def _append(self, context: GemmaContext, ids: Sequence[int]) -> None:
-        if ids:
-            self._network.encode(context.cache, ids)
-            context.remember(ids)
+    def _read_all(self, context: GemmaContext) -> None:
+        while self.read_on(context):
+            pass
 
     def _require_room(self, known: int) -> None:
         needed = known + self._facts.canvas_length

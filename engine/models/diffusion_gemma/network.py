@@ -16,6 +16,7 @@ import torch
 
 from engine.models.diffusion_gemma.resident import LayerShape, ResidentCache
 from engine.protocol.errors import EngineError
+from engine.runtime.replay import Replayer
 
 WRITTEN_FOR = "5.24"
 """The version of transformers whose decoder's pass is written out here."""
@@ -36,6 +37,7 @@ class GemmaNetwork:
         self._head = model.lm_head
         self._softcap = float(model.final_logit_softcapping)
         self._layer_types = tuple(model.config.text_config.layer_types)
+        self._replayer: Replayer | None = None
         for layer in self._decoder.layers:
             _require_known(layer)
             _write_in_place(layer.self_attn)
@@ -93,8 +95,23 @@ class GemmaNetwork:
 
         soft: [canvases, n, hidden], the soft embeddings of self-conditioning, zero for none.
         """
-        canvases, length = ids.shape
         cache.reserve(ids.numel())
+        key = (cache.length, *(store.data_ptr() for store in cache.stores))
+        return self.replayer.run(key, partial(self._decode, cache), ids, soft)
+
+    @property
+    def replayer(self) -> Replayer:
+        """What runs the steps of a canvas, which differ in nothing but their ids and soft embeddings."""
+        if self._replayer is None:  # where the weights are is known once they are there
+            self._replayer = Replayer.of_device(self.device)
+        return self._replayer
+
+    def replay_with(self, replayer: Replayer) -> None:
+        """Run the steps with another one."""
+        self._replayer = replayer
+
+    def _decode(self, cache: ResidentCache, ids: torch.Tensor, soft: torch.Tensor) -> torch.Tensor:
+        canvases, length = ids.shape
         decoder = self._decoder
         place = torch.arange(cache.length, cache.length + length, device=ids.device)
         positions = place.repeat(canvases)[None]

@@ -173,21 +173,32 @@ class ResidentCache(Cache):
 
 
 class GemmaContext:
-    """A `CanvasContext`: a resident cache and the ids its rows came from."""
+    """A `CanvasContext`: a resident cache and the ids its rows came from.
+
+    unread: known text that is still to be encoded. Rows behind those of the known text are of this context's job only.
+    """
 
     def __init__(self, shape: ResidentShape) -> None:
         self.cache = ResidentCache(shape)
         self.cached = 0
+        self.unread: tuple[int, ...] = ()
         self._encoded: list[int] = []
+        self._borders: list[int] = []
+
+    @property
+    def borders(self) -> Sequence[int]:
+        """Where the passes ended in which the rows of the known text were computed, ascending."""
+        return self._borders
 
     @property
     def encoded(self) -> Sequence[int]:
-        """The ids of the resident rows."""
+        """The ids of the known text's rows, which another request may use."""
         return self._encoded
 
     def remember(self, ids: Sequence[int]) -> None:
-        """Note that `ids` have just become resident."""
+        """Note that `ids` have just become resident, in one pass."""
         self._encoded.extend(ids)
+        self._borders.append(len(self._encoded))
 
     def truncate(self, length: int) -> None:
         """Forget rows from `length` on. Raises ValueError if fewer are resident."""
@@ -195,11 +206,13 @@ class GemmaContext:
             raise ValueError(f"cannot truncate {len(self._encoded)} resident rows to {length}")
         self.cache.truncate(length)
         del self._encoded[length:]
+        self._borders = [border for border in self._borders if border <= length]
 
     def copy_prefix(self, source: GemmaContext, length: int) -> None:
         """Become a copy of the first `length` rows of `source`."""
         self.cache.copy_prefix(source.cache, length)
         self._encoded = list(source.encoded[:length])
+        self._borders = [border for border in source.borders if border <= length]
 
 
 def _capacity_for(rows: int) -> int:

@@ -47,6 +47,11 @@ class DualCache(Cache):
         """Places of known text."""
         return self._extent.held
 
+    @property
+    def places_in_memory(self) -> tuple[int, ...]:
+        """Where a pass reads and writes, as prepared: places held, rows, and the address of each layer's keys."""
+        return (self._extent.held, self._extent.rows, *(layer.address for layer in self._buffers))
+
     def prepare(self, rows: int, places: int) -> None:
         """Make room for a pass of `rows` x `places` behind the known text, which the rows share so far.
 
@@ -111,6 +116,11 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
         """(rows, places) allocated."""
         keys = self._stored(self.keys)
         return keys.shape[0], keys.shape[2]
+
+    @property
+    def address(self) -> int:
+        """Of the keys; the values were allocated with them."""
+        return self._stored(self.keys).data_ptr()
 
     def allocate(self, shape: CacheShape, rows: int, places: int) -> None:
         size = (rows, shape.kv_heads, places, shape.head_dim)

@@ -220,16 +220,47 @@ def detect(config: Mapping[str, Any], tokens: Collection[str], name: str = "") -
     """Which layout a checkpoint has, or None when it is of no masked family.
 
     config: its config.json. tokens: the texts of its tokenizer's special tokens. name: of its folder or repository,
-    which alone tells variants apart that share weights and configuration (`mdlm` from `bd3lm`, Dream-Coder from Dream).
-    A plain `qwen2` or `llama` is taken for a masked model only if its vocabulary or its name says so.
+    which alone tells Dream-Coder from Dream. A plain `qwen2` or `llama` is taken for a masked model only if its
+    vocabulary or its name says so.
+
+    Raises EngineError(model_unsupported) for a checkpoint of one of several layouts where nothing says which: `mdlm`
+    and `bd3lm` have the same tensors and, as published, the same configuration; a wrong guess writes nonsense.
     """
+    found = candidates(config, tokens, name)
+    if len(found) > 1:
+        names = " or ".join(layout.name for layout in found)
+        raise EngineError(
+            "model_unsupported",
+            f"nothing in the checkpoint and its name says whether it was trained as {names}",
+            f"say so: --family {names}",
+        )
+    return found[0] if found else None
+
+
+def candidates(config: Mapping[str, Any], tokens: Collection[str], name: str = "") -> tuple[Layout, ...]:
+    """The layouts a checkpoint may have; see `detect`. A configuration that gives a block's size settles it."""
+    if config.get("model_type") in LAYOUTS["a2d-mdlm"].model_types:
+        return _of_a2d(config.get("block_size"), re.sub(r"[^a-z0-9]+", "", name.lower()))
+    found = _one_of(config, tokens, name)
+    return () if found is None else (found,)
+
+
+def _of_a2d(block: object, called: str) -> tuple[Layout, ...]:
+    whole, blocks = LAYOUTS["a2d-mdlm"], LAYOUTS["a2d-bd3lm"]
+    if isinstance(block, int) and block > 0:
+        return (replace(blocks, block=block),)
+    is_whole, is_blocks = "mdlm" in called, "bd3lm" in called
+    if is_whole == is_blocks:
+        return (whole, blocks)
+    return (whole if is_whole else blocks,)
+
+
+def _one_of(config: Mapping[str, Any], tokens: Collection[str], name: str) -> Layout | None:
     kind = str(config.get("model_type", ""))
     called = re.sub(r"[^a-z0-9]+", "", name.lower())
     chosen = ""
     if kind.lower() == "dream":
         chosen = _of_dream(tokens, called)
-    elif kind in {"a2d-qwen2", "a2d-qwen3"}:
-        chosen = "a2d-bd3lm" if "bd3lm" in called else "a2d-mdlm"
     elif kind in {"llada", "sdar"}:
         chosen = kind
     elif kind == "qwen2" and (_has_any(tokens, LAYOUTS["open-dcoder"].mask) or "opendcoder" in called):

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from engine.diffusion.length import LengthCalibration
+from engine.models import memory
 from engine.models.canvas_model import CanvasFacts
 from engine.models.checkpoint_json import damaged, read_object
 from engine.models.masked.config import Architecture, architecture_of
@@ -30,6 +31,10 @@ CONFIG = "config.json"
 CALIBRATION = "length_calibration.json"
 """What `LengthCalibration.save` wrote of a model, beside its weights."""
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_FULL_ROWS = 2
+"""Rows of a cache, each as long as the window, that are counted as memory: what a usual gap fills."""
+_PLACES = 256
+"""Places of a canvas whose work is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +49,26 @@ class Masked:
 def load_masked(
     folder: Path,
     *,
-    layout: str = "",
+    layout: str | Layout = "",
     name: str = "",
     device: str = "cpu",
     precision: str = "fp32",
     window_tokens: int = 0,
+    free_bytes: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Masked:
     """Load a published checkpoint.
 
-    layout: one of `families.LAYOUTS`; found out by itself when empty, from files and `name` (else the folder's).
-    window_tokens: a smaller window than the checkpoint's own, 0 for that.
+    layout: one of `families.LAYOUTS`, or its name; found out by itself when empty, from files and `name` (else the
+        folder's).
+    precision: one of fp32, bf16 and fp16, or "auto": bf16 on a GPU, on a CPU fp32 where that fits and else bf16, which
+        is slower there. window_tokens: a smaller window than the checkpoint's own, 0 for that. free_bytes: memory that
+        may be used, None asks the device.
 
-    Raises EngineError: model_missing, model_corrupt, model_unsupported (an unknown layout, device or precision).
+    Raises EngineError: model_missing, model_corrupt, model_unsupported (an unknown layout, device or precision),
+    out_of_memory.
     """
-    dtype = _DTYPES.get(precision)
-    if dtype is None or (device != "cpu" and not torch.cuda.is_available()):
+    if precision not in {*_DTYPES, "auto"} or (device != "cpu" and not torch.cuda.is_available()):
         raise EngineError(
             "model_unsupported",
             f"masked models cannot run in {precision!r} on {device!r} here",
@@ -67,7 +76,9 @@ def load_masked(
         )
     config = read_object(folder / CONFIG)
     vocabulary = read_vocabulary(folder)
-    chosen = layout_named(layout) if layout else _detected(folder, config, vocabulary, name)
+    if isinstance(layout, str):
+        layout = layout_named(layout) if layout else _detected(folder, config, vocabulary, name)
+    chosen = layout
     architecture = architecture_of(config, chosen)
     if not vocabulary.says_split and architecture.stock == "llama":
         raise EngineError(
@@ -77,10 +88,14 @@ def load_masked(
         )
     require_rows(vocabulary, architecture.vocab, folder)
     roles = roles_of(chosen, vocabulary, config, architecture.vocab)
+    window = _window(architecture, chosen, window_tokens)
+    free = memory.free_bytes(device) if free_bytes is None else free_bytes
+    sizes = estimates(memory.values_in(folder), architecture, window)
+    precision = memory.fitting_precision(name or folder.name, _wanted(precision, device), sizes, free, device)
     network = load_network(
         folder,
         architecture,
-        dtype=dtype,
+        dtype=_DTYPES[precision],
         device=device,
         stock_name=STOCK_NAMES.get(chosen.name, plain_name),
         progress=progress,
@@ -111,14 +126,13 @@ def facts_of(
     calibration: LengthCalibration | None = None,
 ) -> CanvasFacts:
     """What the loop needs to know of a checkpoint of a layout."""
-    limits = [limit for limit in (architecture.window, layout.window, window_tokens) if limit > 0]
     return CanvasFacts(
         name=name,
         family="masked",
         device=str(forbidden.device),
         precision=precision,
         vocab_size=architecture.vocab,
-        window_tokens=min(limits),
+        window_tokens=_window(architecture, layout, window_tokens),
         noise="mask",
         mask_id=roles.mask,
         end_ids=frozenset(roles.ends),
@@ -131,6 +145,26 @@ def facts_of(
         exact_cache=layout.block > 0,
         calibration=calibration or LengthCalibration(),
     )
+
+
+def estimates(values: int, architecture: Architecture, window: int) -> dict[str, memory.MemoryEstimate]:
+    """What a checkpoint of so many numbers takes in each precision."""
+    row = 2 * architecture.layers * architecture.kv_heads * architecture.head_dim * window
+    work = memory.canvas_work(_PLACES, architecture.vocab)
+    return {
+        precision: memory.MemoryEstimate(values * size, _FULL_ROWS * row * size, work)
+        for precision, size in memory.BYTES_PER_VALUE.items()
+    }
+
+
+def _wanted(precision: str, device: str) -> list[str]:
+    if precision != "auto":
+        return [precision]
+    return ["bf16"] if device.startswith("cuda") else ["fp32", "bf16"]
+
+
+def _window(architecture: Architecture, layout: Layout, asked: int) -> int:
+    return min(limit for limit in (architecture.window, layout.window, asked) if limit > 0)
 
 
 def _calibration(folder: Path) -> LengthCalibration | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +25,7 @@ from engine.models.canvas_model import CanvasContext, CanvasFacts, Known, Predic
 from engine.models.masked.context import MaskedContext, ResidentPool
 from engine.models.masked.families import Layout
 from engine.runtime.cache import CacheShape, common_prefix, window_exceeded
+from engine.runtime.replay import Replayer
 
 if TYPE_CHECKING:
     from engine.models.masked.cache import DualCache
@@ -49,6 +51,7 @@ class MaskedModel:
         self._facts = facts
         self._start_id = start_id
         self._device = network.lm_head.weight.device
+        self.replayer = Replayer.of_device(self._device)
         self._pool = ResidentPool(_cache_shape(network, facts.window_tokens))
         # The argument got its present name in transformers 5.24; the old one warns there.
         takes = inspect.signature(network.model.forward).parameters
@@ -64,7 +67,7 @@ class MaskedModel:
 
     @torch.no_grad()
     def open(self, known: Known) -> MaskedContext:
-        """Block-causal families compute the prefix's whole blocks here; others wait for the first step.
+        """Find what is resident, which only block-causal families have.
 
         Raises EngineError(window_exceeded); ValueError for text right of the canvas in a family that cannot see it.
         """
@@ -82,8 +85,14 @@ class MaskedModel:
         resident.cache.truncate(context.cached)
         del resident.encoded[context.cached :]
         if block:
-            self._encode_blocks(context)
+            context.lead = len(prefix) % block
         return context
+
+    @torch.no_grad()
+    def read_on(self, context: CanvasContext) -> bool:
+        """Block-causal families compute the prefix's whole blocks here; others wait for the first step, in which the
+        known text sees the canvas."""
+        return self._read_blocks(self._own(context)) if self.layout.block else False
 
     @torch.no_grad()
     def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
@@ -98,6 +107,7 @@ class MaskedModel:
         longest = max(canvas.length for canvas in canvases)
         self._require_room(len(own.prefix) + longest + len(own.suffix))
         if self.layout.block:
+            self._read_all(own)
             hidden, first = self._block_pass(own, canvases, longest), own.lead
         elif refresh or own.lengths is None or len(own.lengths) != len(canvases):
             hidden, first = self._full_pass(own, canvases, longest), len(own.prefix) + len(own.suffix)
@@ -135,7 +145,7 @@ class MaskedModel:
         own.prefix = (*own.prefix, *ids)
         own.lengths = None
         if self.layout.block:
-            self._encode_blocks(own)
+            self._read_all(own)
 
     def close(self, context: CanvasContext) -> None:
         own = self._own(context)
@@ -187,19 +197,26 @@ class MaskedModel:
         ids = self._canvas_rows(context, canvases, longest)
         return self._run(cache, ids, positions.expand(len(canvases), -1), visible)
 
-    def _encode_blocks(self, context: MaskedContext) -> None:
+    def _read_all(self, context: MaskedContext) -> None:
         """Bring the prefix up to its last block border into the cache; the rest runs with the canvas."""
+        while self._read_blocks(context):
+            pass
+
+    def _read_blocks(self, context: MaskedContext) -> bool:
+        """The next whole blocks of the prefix; whether more are left."""
         resident, cache, block = context.resident, context.resident.cache, self.layout.block
         border = _last_border(len(context.prefix), block)
-        while (start := cache.held) < border:
-            end = min(start + max(block, _last_border(_CHUNK, block)), border)
+        context.lead = len(context.prefix) - border
+        start = cache.held
+        end = min(start + max(block, _last_border(_CHUNK, block)), border)
+        if start < end:
             ids = torch.tensor([context.prefix[start:end]], device=self._device)
             positions = torch.arange(start, end, device=self._device)
             cache.prepare(1, end - start)
             self._run(cache, ids, positions[None], self._block_mask(positions, start))
             cache.keep_shared(end - start)
             resident.encoded.extend(context.prefix[start:end])
-        context.lead = len(context.prefix) - border
+        return end < border
 
     def _run(
         self, cache: DualCache | None, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
@@ -208,6 +225,13 @@ class MaskedModel:
 
         `is_causal=False` must be given to the call: with a mask of None, SDPA would run causally else.
         """
+        if cache is None:
+            return self._compute(None, ids, positions, mask)
+        return self.replayer.run(cache.places_in_memory, partial(self._compute, cache), ids, positions, mask)
+
+    def _compute(
+        self, cache: DualCache | None, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
+    ) -> torch.Tensor:
         given: dict[str, Any] = {self._cache_argument: cache, "use_cache": cache is not None}
         output = self.network.model(
             input_ids=ids, position_ids=positions, attention_mask=mask, is_causal=False, **given

@@ -67,6 +67,9 @@ class EchoModel:
         word = self.tokenizer.encode(bytes(context.known.suffix).decode().split(" ")[0])
         return [self._saying(word, each.canvas.length) for each in inputs]
 
+    def read_on(self, context: Any) -> bool:
+        return False
+
     def commit(self, context: Any, ids: Sequence[int]) -> None:
         context.known = Known((*context.known.prefix, *ids), context.known.suffix)
 

@@ -62,6 +62,21 @@ def test_a_fill_tells_its_drafts_and_its_numbers() -> None:
     assert "low" not in stats.reason
 
 
+def test_known_text_is_read_chunk_by_chunk_and_a_cancel_waits_for_one_only() -> None:
+    model = ScriptedCanvasModel(saying("x + 1"), chunks=3)
+    run = core(model, ONE_BY_ONE).start(FILL)
+    assert [next(run), next(run), model.read, len(model.calls)] == [None, None, 2, 0]
+    run.close()
+    assert (model.read, len(model.calls), model.closed) == (2, 0, 1)
+
+
+def test_the_time_for_the_prompt_ends_with_its_last_chunk() -> None:
+    model = ScriptedCanvasModel(saying("x + 1"), chunks=3)
+    done, drafts, steps = drive(core(model, ONE_BY_ONE, Clock(0.001)), FILL)
+    assert (model.read, steps) == (3, 2 + len(drafts))
+    assert 0 < done.stats.ms_encode <= done.stats.ms_first_draft
+
+
 def test_who_watches_sees_every_step() -> None:
     engine = core(ScriptedCanvasModel(saying("x + 1")), ONE_BY_ONE)
     assert isinstance(engine, WatchableCore)

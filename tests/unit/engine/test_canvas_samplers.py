@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.diffusion.reading import Choice, Reading, read
+from engine.diffusion import reading as reading_module
+from engine.diffusion.drawing import Choice, inverted, nucleus
+from engine.diffusion.reading import Places, Reading, Scratch, on_host, read
 from engine.diffusion.samplers import Sampler, accept, sampler_of
 from engine.diffusion.samplers.confidence import Confidence
 from engine.diffusion.samplers.entropy_bound import EntropyBound
 from engine.diffusion.samplers.remask import Progress, edited, reopened
-from engine.diffusion.sampling import RemaskStrategy, SamplingConfig
+from engine.diffusion.sampling import Draws, RemaskStrategy, SamplingConfig
 
 NAN = math.nan
 
@@ -34,7 +38,7 @@ def reading(
 
 
 def read_alone(logits: torch.Tensor, ids: torch.Tensor, choice: Choice, generator: torch.Generator) -> Reading:
-    return read(logits, torch.empty_like(logits), ids, choice, generator)
+    return read(logits, Places(None, ids, lambda held, start: None), choice, generator, Scratch())
 
 
 def accepted(sampler: Sampler, seen: Reading, due: int = 1, *, exactly: bool = False) -> list[int]:
@@ -138,15 +142,15 @@ def test_multinomial_draws_are_torch_s_own() -> None:
     logits = torch.randn(40, 192, generator=torch.Generator().manual_seed(5))
     ids, first, second = torch.zeros(40, dtype=torch.int64), torch.Generator(), torch.Generator()
     drawn = torch.multinomial(logits.softmax(dim=-1), 1, generator=first.manual_seed(6)).squeeze(-1)
-    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0, as_multinomial=True), second.manual_seed(6))
+    seen = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0, "multinomial"), second.manual_seed(6))
     assert torch.equal(seen.chosen, drawn)
     assert torch.equal(torch.rand(3, generator=first), torch.rand(3, generator=second))
 
 
-@pytest.mark.parametrize("as_multinomial", [True, False])
-def test_tokens_are_drawn_as_often_as_they_are_likely(as_multinomial: bool) -> None:
+@pytest.mark.parametrize("draws", ["multinomial", "inverse"])
+def test_tokens_are_drawn_as_often_as_they_are_likely(draws: Draws) -> None:
     chances = torch.tensor([0.0, 0.6, 0.3, 0.1, 0.0])
-    choice = Choice(1.0, False, 1.0, as_multinomial)
+    choice = Choice(1.0, False, 1.0, draws)
     ids = torch.zeros(4000, dtype=torch.int64)
     seen = read_alone(chances.log().repeat(4000, 1), ids, choice, torch.Generator().manual_seed(3))
     shares = torch.bincount(seen.chosen, minlength=5) / 4000
@@ -162,6 +166,78 @@ def test_top_p_never_draws_from_the_tail_and_leaves_the_probabilities_alone() ->
     assert sorted(set(seen.confidence.tolist())) == [pytest.approx(0.3), pytest.approx(0.5)]
     everything = read_alone(logits.clone(), ids, Choice(1.0, False, 1.0), torch.Generator().manual_seed(1))
     assert set(everything.chosen.tolist()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("top_p", [0.05, 0.5, 0.9])
+@pytest.mark.parametrize("vocab", [128, 100])
+def test_draws_of_a_nucleus_are_of_the_sorted_one(vocab: int, top_p: float) -> None:
+    logits = torch.randn(1, vocab, generator=torch.Generator().manual_seed(7)) * 2
+    wanted = nucleus(logits.softmax(dim=-1), top_p)
+    many, ids = logits.repeat(20_000, 1), torch.zeros(20_000, dtype=torch.int64)
+    seen = read_alone(many, ids, Choice(1.0, False, top_p), torch.Generator().manual_seed(1))
+    shares = torch.bincount(seen.chosen, minlength=vocab) / 20_000
+    assert not shares[wanted[0] == 0].any()
+    torch.testing.assert_close(shares, wanted[0] / wanted.sum(), atol=0.015, rtol=0)
+
+
+@pytest.mark.parametrize("vocab", [64, 100, 4096])
+def test_a_draw_is_where_its_number_falls_in_the_running_sum(vocab: int) -> None:
+    probs = torch.randn(300, vocab, generator=torch.Generator().manual_seed(2)).mul(3).softmax(dim=-1)
+    dice = torch.rand(300, generator=torch.Generator().manual_seed(3))
+    sums = probs.double().cumsum(dim=-1)
+    found = inverted(probs, dice)
+    above = sums.gather(-1, found[:, None]).squeeze(-1)
+    below = above - probs.gather(-1, found[:, None]).squeeze(-1).double()
+    assert bool(((below - 1e-5 <= dice) & (dice <= above + 1e-5)).all())
+    assert (inverted(probs, torch.zeros(300)) == 0).all()
+
+
+@pytest.mark.parametrize("choice", [Choice(0.7, False, 1.0), Choice(0.7, False, 0.8), Choice(0.0, True, 1.0, others=3)])
+def test_rows_read_a_few_at_a_time_read_as_all_at_once(monkeypatch: pytest.MonkeyPatch, choice: Choice) -> None:
+    logits = torch.randn(23, 192, generator=torch.Generator().manual_seed(4)) * 3
+    ids, rows = torch.arange(9), torch.arange(1, 19, 2)
+    found = []
+
+    def forbid(held: torch.Tensor, start: int) -> None:
+        places = torch.arange(held.shape[0])
+        held[places, 100 + start + places] = -math.inf
+
+    for values in (192, 5 * 192, 1 << 20):
+        monkeypatch.setattr(reading_module, "_VALUES_AT_ONCE", values)
+        found.append(read(logits, Places(rows, ids, forbid), choice, torch.Generator().manual_seed(6), Scratch()))
+    for other in found[:2]:
+        for name in ("likeliest", "best", "present", "entropy"):
+            torch.testing.assert_close(getattr(other, name), getattr(found[2], name))
+        if choice.top_p == 1.0:  # a second try of a nucleus draws in between
+            assert torch.equal(other.chosen, found[2].chosen)
+    if choice.others:
+        assert found[0].others is not None
+        assert found[0].others.ids.shape == (9, 3)
+        assert torch.equal(found[0].others.ids[:, 0], found[0].likeliest)
+
+
+def test_a_reading_comes_to_the_host_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = reading(confidence=[0.25, NAN, 1e-30], entropy=[0.5, 2.0, NAN], present=[0.1, 0.2, 0.3])
+    seen = replace(seen, likeliest=torch.tensor([0, 262_143, 7]))
+    monkeypatch.setattr(reading_module, "is_on_host", lambda tensor: False)
+    with Transfers() as transfers:
+        back = on_host(seen)
+    assert transfers.count == 1
+    for name in ("likeliest", "chosen", "best", "confidence", "present", "entropy"):
+        torch.testing.assert_close(getattr(back, name), getattr(seen, name), rtol=0, atol=0, equal_nan=True)
+
+
+class Transfers(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts copies from a device to another."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        self.count += func.overloadpacket is torch.ops.aten._to_copy and "device" in kwargs
+        return func(*args, **kwargs)
 
 
 def test_the_probability_of_the_present_token_decides_what_is_re_opened() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from engine.canvas_serving import startup as canvas_startup
 from engine.canvas_serving.startup import Wanted, load_canvas_core
 from engine.config import EngineConfig
+from engine.models import memory
 from engine.models.detection import FAMILIES, family_of
 from engine.models.special_tokens import special_tokens
 from engine.protocol.errors import EngineError
@@ -132,7 +132,7 @@ def test_a_folder_said_to_be_of_a_family_it_is_not_of_is_refused(home: Path) -> 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canvas_startup, "free_bytes", lambda device: 1000)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 1000)
     folder = write_checkpoint(tmp_path / "sdar", "sdar")
     wanted = Wanted(folder, "sdar", "sdar", "cpu", "auto", 0, 1)
     with pytest.raises(EngineError, match="are free on cpu") as caught:

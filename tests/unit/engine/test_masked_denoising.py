@@ -29,7 +29,8 @@ def run(model: CanvasModel, job: CanvasJob, config: SamplingConfig, seed: int = 
     seen = []
     while True:
         try:
-            seen.append(next(steps).canvas)
+            step = next(steps)
+            seen += [step.canvas] if step is not None else []
         except StopIteration as stop:
             result: CanvasResult = stop.value
             return result, seen
@@ -85,7 +86,7 @@ def test_a_hole_that_changes_its_length_does_so_on_stale_caches_too(masked: Mask
     encode = masked.model.tokenizer.encode
     job = CanvasJob(Known(tuple(encode("def f(a):\n")), tuple(encode("\nprint(f(2))\n"))), (Part(is_hole=True),))
     grown: set[int] = set()
-    for seed in range(6):
+    for seed in range(12):
         result, canvases = run(masked.model, job, replace(masked.layout.sampling, refresh_every=STALE), seed=seed)
         grown |= {canvas.length - canvases[0].length for canvas in canvases}
         assert not {facts.mask_id, facts.expand_id, facts.delete_id} & set(result.parts[0])

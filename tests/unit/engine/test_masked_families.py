@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from engine.models.masked.families import LAYOUTS, detect, layout_named
+from engine.models.masked.families import LAYOUTS, candidates, detect, layout_named
 from engine.protocol.errors import EngineError
 
 SHIFTED = {"open-dcoder", "dream", "dream-coder", "diffucoder", "dreamon"}
@@ -70,3 +70,16 @@ def test_a_checkpoint_is_taken_for_what_it_is(
 ) -> None:
     found = detect({"model_type": model_type}, tokens, name)
     assert (found.name if found else None) == layout
+
+
+@pytest.mark.parametrize("name", ["weights", "mdlm-and-bd3lm"])
+def test_where_nothing_tells_two_layouts_apart_a_person_is_asked(name: str) -> None:
+    with pytest.raises(EngineError, match="a2d-mdlm or a2d-bd3lm") as caught:
+        detect({"model_type": "a2d-qwen3"}, ["<|mask|>"], name)
+    assert (caught.value.kind, caught.value.remedy) == ("model_unsupported", "say so: --family a2d-mdlm or a2d-bd3lm")
+    assert len(candidates({"model_type": "a2d-qwen3"}, [], name)) == 2
+
+
+def test_a_block_in_the_configuration_says_more_than_a_name() -> None:
+    found = detect({"model_type": "a2d-qwen2", "block_size": 64}, [], "my-mdlm")
+    assert found == replace(LAYOUTS["a2d-bd3lm"], block=64)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.models.memory import fitting_precision, free_bytes, needed_bytes, values_in
+from engine.models.memory import (
+    BYTES_PER_VALUE,
+    MemoryEstimate,
+    canvas_work,
+    fitting_precision,
+    free_bytes,
+    values_in,
+)
 from engine.protocol.errors import EngineError
 
 BILLION = 1_000_000_000
@@ -38,29 +46,40 @@ def test_a_tensor_without_a_shape_is_corrupt(tmp_path: Path) -> None:
         values_in(tmp_path)
 
 
+def sizes(values: int) -> dict[str, MemoryEstimate]:
+    """Of a model of so many numbers, with caches of a tenth of them."""
+    return {kind: MemoryEstimate(values * size, values * size // 10, 0) for kind, size in BYTES_PER_VALUE.items()}
+
+
 @pytest.mark.parametrize(
-    ("wanted", "device", "free", "chosen"),
+    ("wanted", "free", "chosen"),
     [
-        ("auto", "cpu", 40 * BILLION, "fp32"),
-        ("auto", "cpu", 20 * BILLION, "bf16"),
-        ("auto", "cuda:0", 40 * BILLION, "bf16"),
-        ("fp32", "cpu", 40 * BILLION, "fp32"),
-        ("bf16", "cpu", 40 * BILLION, "bf16"),
+        (["fp32", "bf16"], 40 * BILLION, "fp32"),
+        (["fp32", "bf16"], 20 * BILLION, "bf16"),
+        (["bf16"], 40 * BILLION, "bf16"),
+        (["fp32"], 40 * BILLION, "fp32"),
     ],
 )
-def test_what_fits_is_chosen(wanted: str, device: str, free: int, chosen: str) -> None:
-    assert fitting_precision(wanted, 7 * BILLION, free, device) == chosen
+def test_what_fits_is_chosen(wanted: list[str], free: int, chosen: str) -> None:
+    assert fitting_precision("big", wanted, sizes(7 * BILLION), free, "cpu") == chosen
 
 
 @pytest.mark.parametrize(
-    ("wanted", "remedy"), [("auto", "smaller model"), ("fp32", "precision to bf16"), ("bf16", "smaller model")]
+    ("wanted", "free", "remedy"),
+    [
+        (["fp32", "bf16"], 2, "smaller model: even in bf16 it needs 15.4 GB"),
+        (["fp32"], 16, r"load it in less: bf16 \(15.4 GB\) or fp16 \(15.4 GB\) would fit"),
+        (["bf16"], 2, "smaller model"),
+    ],
 )
-def test_what_cannot_fit_is_refused_before_it_is_loaded(wanted: str, remedy: str) -> None:
-    with pytest.raises(EngineError, match=r"and 2\.0 GB are free on cpu") as caught:
-        fitting_precision(wanted, 7 * BILLION, 2 * BILLION, "cpu")
-    assert (caught.value.kind, remedy in caught.value.remedy) == ("out_of_memory", True)
+def test_what_cannot_fit_is_refused_before_it_is_loaded(wanted: list[str], free: int, remedy: str) -> None:
+    with pytest.raises(EngineError, match=rf"big needs about .* and {free}\.0 GB are free on cpu") as caught:
+        fitting_precision("big", wanted, sizes(7 * BILLION), free * BILLION, "cpu")
+    assert caught.value.kind == "out_of_memory"
+    assert re.search(remedy, caught.value.remedy)
 
 
-def test_half_the_bits_are_about_half_the_memory() -> None:
-    assert needed_bytes(BILLION, "bf16") < 0.6 * needed_bytes(BILLION, "fp32")
+def test_the_work_on_a_canvas_is_its_logits_or_the_largest_tensor() -> None:
+    assert canvas_work(256, 1000) == 4 * canvas_work(64, 1000) > 256 * 1000 * 4
+    assert canvas_work(1, 1000, largest_tensor=BILLION) == BILLION
     assert free_bytes("cpu") > 0

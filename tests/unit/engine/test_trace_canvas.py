@@ -12,6 +12,7 @@ import torch
 from engine.canvas import FREE, LOCKED, SETTLED, Canvas
 from engine.diffusion.canvas_step import CanvasStep
 from engine.diffusion.parallel import denoise_canvas
+from engine.diffusion.reading import Others
 from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.stopping import Limits
 from engine.models.canvas_model import CanvasJob, CanvasModel, Known, Part
@@ -106,6 +107,18 @@ def test_a_character_over_two_places_is_shown_once() -> None:
     ]
 
 
+def test_what_else_could_have_stood_there_is_told_of_places_the_step_looked_at() -> None:
+    likely = Others(
+        torch.tensor([[97, 120, END], [98, 121, 122], [99, 97, 98]]),
+        torch.tensor([[0.6, 0.3, 0.1], [0.5, 0.4, 0.0], [0.7, 0.2, 0.1]]),
+    )
+    row = recorded(told([97, 98, 40], [FREE, FREE, LOCKED], others=likely, hole=torch.tensor([0, 0, -1])))
+    shares = [[(text, round(share, 3)) for text, share in token.others] for token in row.tokens]
+    assert shares == [[("x", 0.3), ("end of text", 0.1)], [("y", 0.4)]]
+    settled = recorded(told([97, 98, 99], [SETTLED, FREE, FREE], others=likely))
+    assert [bool(token.others) for token in settled.tokens] == [False, True, True]
+
+
 def test_what_is_no_number_is_not_known() -> None:
     row = recorded(told([97, 98], [FREE, FREE], entropy=torch.tensor([math.nan, 1.0])))
     assert [token.entropy for token in row.tokens] == [None, 1.0]
@@ -127,16 +140,19 @@ def test_a_job_is_recorded_from_noise_to_its_text(facts: object) -> None:
         torch.Generator().manual_seed(1),
         limits=Limits(12),
         expired=lambda: False,
+        others=3,
     )
     watcher = Watcher(model.tokenizer)
     while True:
         try:
-            watcher(next(run))
+            if (step := next(run)) is not None:
+                watcher(step)
         except StopIteration as finished:
             ids = finished.value.parts[0]
             break
     assert bytes(ids).decode() == "héllo"
     assert len(watcher.steps) > 1
+    assert any(token.others for token in watcher.steps[0].tokens)
     assert "".join(token.text for token in watcher.steps[-1].tokens) == "héllo"
     assert watcher.steps[0].count("open", "changing") > watcher.steps[-1].count("open", "changing")
     made = Recording("f", (), (GapTrace(1, "", "", tuple(watcher.steps), "héllo"),))

@@ -100,6 +100,7 @@ def test_the_loop_equals_diffusion_gemma_s_token_for_token(
         temperature_start=0.8,
         temperature_end=0.4,
         deterministic=False,
+        draws="multinomial",
         stable_steps=stable_steps,
         stop_entropy=stop_entropy,
     )

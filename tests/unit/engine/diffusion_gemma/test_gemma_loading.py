@@ -21,9 +21,10 @@ from engine.models.canvas_model import CanvasJob, Known, StepInput
 from engine.models.diffusion_gemma.assembly import empty_network, wanted_tensors
 from engine.models.diffusion_gemma.checkpoint import StoredTensor, read_index
 from engine.models.diffusion_gemma.loading import LoadedGemma, load_diffusion_gemma
-from engine.models.diffusion_gemma.memory import estimate, require_memory, weight_bytes
+from engine.models.diffusion_gemma.memory import estimates, weight_bytes
 from engine.models.diffusion_gemma.network import GemmaNetwork
 from engine.models.diffusion_gemma.resident import ResidentShape
+from engine.models.memory import fitting_precision
 from engine.protocol.errors import EngineError
 from tests.fakes.tiny_gemma import BEYOND, CANVAS, END_IDS, config_fields
 
@@ -250,11 +251,11 @@ def test_what_cannot_fit_is_refused_before_any_weight_is_read(folder: Path, monk
 
 def test_the_remedy_names_the_precisions_that_would_fit(folder: Path) -> None:
     index = read_index(folder)
-    needed = estimate(index, "fp32", cache_bytes=1000, canvas_length=1, vocab_size=1)
-    device = torch.device("cpu")
-    require_memory("tiny", index, "fp32", needed, needed.total, device)
+    sizes = estimates(index, cache_values=250, canvas_length=1, vocab_size=1)
+    needed = sizes["fp32"].total
+    assert fitting_precision("tiny", ["fp32"], sizes, needed, "cpu") == "fp32"
     with pytest.raises(EngineError) as failure:
-        require_memory("tiny", index, "fp32", needed, needed.total - 1, device)
+        fitting_precision("tiny", ["fp32"], sizes, needed - 1, "cpu")
     assert re.fullmatch(
         r"load it in less: bf16 \(.* MB\) or int8 \(.* MB\) or int4 \(.* MB\) would fit", failure.value.remedy
     )
@@ -352,11 +353,9 @@ def test_the_published_model_needs_about_18_gb_at_4_bits() -> None:
     assert len(wanted) == 691  # of 1,047 published tensors, 356 belong to the image tower
     index = {name: StoredTensor(Path("x"), name, shape, torch.bfloat16) for name, shape in wanted.items()}
     assert sum(tensor.values for tensor in index.values()) == pytest.approx(25.2e9, rel=0.01)
-    caches = 2 * ResidentShape(GemmaNetwork(network).layer_shapes, torch.bfloat16, torch.device("cpu")).bytes_of(4096)
-    sizes = {
-        precision: estimate(index, precision, cache_bytes=caches, canvas_length=256, vocab_size=262_144).total / 1e9
-        for precision in ("bf16", "int8", "int4")
-    }
+    caches = ResidentShape(GemmaNetwork(network).layer_shapes, torch.bfloat16, torch.device("cpu")).bytes_of(4096)
+    needed = estimates(index, cache_values=caches, canvas_length=256, vocab_size=262_144)
+    sizes = {precision: size.total / 1e9 for precision, size in needed.items()}
     assert sizes["int4"] == pytest.approx(18, abs=1)
     assert sizes["int8"] == pytest.approx(30, abs=1)
     assert sizes["bf16"] == pytest.approx(54, abs=1)
