@@ -140,6 +140,8 @@ async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]]
     ]
     # Of a file that is judged as a whole no part is right by itself.
     is_kept = not (notes and asking.judges_whole)
+    if not is_kept and len(spans) > 1:
+        notes.append("the file is judged as a whole, so the other holes were left as they are, too")
     filled = [attempt.text for attempt in attempts if attempt.text is not None and is_kept]
     jobs = {id(attempt.done): attempt.done.stats for attempt in attempts}
     return Result(filled[-1] if filled else document.text, tuple(jobs.values()), tuple(notes))
