@@ -239,7 +239,7 @@ def detect(config: Mapping[str, Any], tokens: Collection[str], name: str = "") -
 
 def candidates(config: Mapping[str, Any], tokens: Collection[str], name: str = "") -> tuple[Layout, ...]:
     """The layouts a checkpoint may have; see `detect`. A configuration that gives a block's size settles it."""
-    if config.get("model_type") in LAYOUTS["a2d-mdlm"].model_types:
+    if str(config.get("model_type")) in LAYOUTS["a2d-mdlm"].model_types:
         return _of_a2d(config.get("block_size"), re.sub(r"[^a-z0-9]+", "", name.lower()))
     found = _one_of(config, tokens, name)
     return () if found is None else (found,)

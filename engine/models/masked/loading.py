@@ -54,7 +54,6 @@ def load_masked(
     device: str = "cpu",
     precision: str = "fp32",
     window_tokens: int = 0,
-    free_bytes: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Masked:
     """Load a published checkpoint.
@@ -62,18 +61,12 @@ def load_masked(
     layout: one of `families.LAYOUTS`, or its name; found out by itself when empty, from files and `name` (else the
         folder's).
     precision: one of fp32, bf16 and fp16, or "auto": bf16 on a GPU, on a CPU fp32 where that fits and else bf16, which
-        is slower there. window_tokens: a smaller window than the checkpoint's own, 0 for that. free_bytes: memory that
-        may be used, None asks the device.
+        is slower there. window_tokens: a smaller window than the checkpoint's own, 0 for that.
 
     Raises EngineError: model_missing, model_corrupt, model_unsupported (an unknown layout, device or precision),
     out_of_memory.
     """
-    if precision not in {*_DTYPES, "auto"} or (device != "cpu" and not torch.cuda.is_available()):
-        raise EngineError(
-            "model_unsupported",
-            f"masked models cannot run in {precision!r} on {device!r} here",
-            f"use one of {', '.join(_DTYPES)} on the CPU, or on a CUDA device that torch can see",
-        )
+    _require_runnable(precision, device)
     config = read_object(folder / CONFIG)
     vocabulary = read_vocabulary(folder)
     if isinstance(layout, str):
@@ -88,10 +81,9 @@ def load_masked(
         )
     require_rows(vocabulary, architecture.vocab, folder)
     roles = roles_of(chosen, vocabulary, config, architecture.vocab)
-    window = _window(architecture, chosen, window_tokens)
-    free = memory.free_bytes(device) if free_bytes is None else free_bytes
-    sizes = estimates(memory.values_in(folder), architecture, window)
-    precision = memory.fitting_precision(name or folder.name, _wanted(precision, device), sizes, free, device)
+    sizes = estimates(memory.values_in(folder), architecture, _window(architecture, chosen, window_tokens))
+    free, shown = memory.free_bytes(device), name or folder.name
+    precision = memory.fitting_precision(shown, _wanted(precision, device), sizes, free, device)
     network = load_network(
         folder,
         architecture,
@@ -101,7 +93,7 @@ def load_masked(
         progress=progress,
     )
     facts = facts_of(
-        name or folder.name,
+        shown,
         chosen,
         architecture,
         roles,
@@ -155,6 +147,15 @@ def estimates(values: int, architecture: Architecture, window: int) -> dict[str,
         precision: memory.MemoryEstimate(values * size, _FULL_ROWS * row * size, work)
         for precision, size in memory.BYTES_PER_VALUE.items()
     }
+
+
+def _require_runnable(precision: str, device: str) -> None:
+    if precision not in {*_DTYPES, "auto"} or (device != "cpu" and not torch.cuda.is_available()):
+        raise EngineError(
+            "model_unsupported",
+            f"masked models cannot run in {precision!r} on {device!r} here",
+            f"use one of {', '.join(_DTYPES)} on the CPU, or on a CUDA device that torch can see",
+        )
 
 
 def _wanted(precision: str, device: str) -> list[str]:

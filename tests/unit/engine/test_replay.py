@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from engine.models.canvas_model import CanvasModel, Known, StepInput
 from engine.models.diffusion_gemma.loading import load_diffusion_gemma
 from engine.models.masked.loading import load_masked
 from engine.runtime.replay import MOST, CudaGraphs, Replayer
-from tests.fakes.checkpoints import write_checkpoint
+from tests.fakes.checkpoints import writers
 from tests.fakes.recorder import Recomputing
 
 Watched = Callable[[Replayer], CanvasModel]
@@ -76,7 +75,8 @@ def test_a_cpu_computes_and_a_gpu_records() -> None:
 @pytest.fixture(params=LAYOUTS, scope="module")
 def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Watched:
     """A model of a layout whose steps run by the replayer given."""
-    folder: Path = write_checkpoint(tmp_path_factory.mktemp("replay") / request.param, request.param)
+    folder = tmp_path_factory.mktemp("replay") / request.param
+    writers()[request.param](folder, 0)
 
     def loaded(replayer: Replayer) -> CanvasModel:
         if request.param == "diffusion-gemma":

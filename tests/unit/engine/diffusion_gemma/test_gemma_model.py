@@ -296,7 +296,7 @@ def test_an_encoding_that_fails_halfway_leaves_the_context_usable(
         with pytest.raises(RuntimeError, match="no memory"):
             gemma.model.commit(context, [200, 201])
         with pytest.raises(RuntimeError, match="no memory"):
-            gemma.model.open(Known((150, 151, 152)))
+            gemma.model.read_on(gemma.model.open(Known((150, 151, 152))))
     assert torch.equal(gemma.model.step(context, [StepInput(canvas)])[0].logits, before)
     gemma.model.commit(context, [200, 201])
     fresh = load_diffusion_gemma(gemma_folder).model
