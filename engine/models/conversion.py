@@ -4,10 +4,10 @@ Owns the layout of the converted directory and that it appears whole or not at a
 
     manifest.json                      format, digest of the source, shape, special ids, size and time of every file
     tokenizer.json                     vocabulary and merges
-    embedding.safetensors              embedding (float16), final_norm
-    head.safetensors                   head.weight (int8), head.scale
-    layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight (int8), PART.scale
-    adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale of the weights with an adapter folded in
+    outer.safetensors                  final_norm, and embedding (float16) unless the head's rows serve as one
+    head.safetensors                   head.weight, head.scale, head.correction: see `runtime.packed`
+    layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight, PART.scale, PART.correction
+    adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale, PART.correction with an adapter folded in
     adapter-DIGEST/manifest.json           format, size and time of every file of the folded weights
 """
 
@@ -26,7 +26,6 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
 
 from engine.models.adapter import Adapter
 from engine.models.base import SpecialIds
@@ -34,17 +33,21 @@ from engine.models.digest import sha256_of_file
 from engine.models.folder_record import FOLDED_PREFIX, read_record, write_record
 from engine.models.gguf_file import GgufFile, Vocabulary, corrupt
 from engine.models.shape import PARTS, Qwen2Shape
+from engine.models.weight_files import save_weights
 from engine.protocol.errors import EngineError
-from engine.runtime.linear import quantise_per_channel
+from engine.runtime.packed_matrix import PackedMatrix
 from engine.tokenizer import BpeTokenizer
 
 TOKENIZER = "tokenizer.json"
-EMBEDDING = "embedding.safetensors"
+OUTER = "outer.safetensors"
 HEAD = "head.safetensors"
 SMALL_TENSORS = ("attention_norm", "mlp_norm", "qkv_bias")
 """The float32 tensors of a layer's file."""
 
-_ROWS_AT_ONCE = 16384
+_ROWS_AT_ONCE = 8192
+_TIED_DISTANCE = 0.1
+"""How far apart, relative to their length, an embedding and a head are that one matrix was rounded to. The default
+model's file has one with 5 bits and one with 8, 0.044 apart; matrices of their own are about 1.4 apart."""
 # The tokenizer, norms, scales and file headers, beside the matrices themselves.
 _BESIDE_MATRICES_BYTES = 64 << 20
 _SPECIAL_TEXT = {
@@ -111,11 +114,7 @@ def write_converted(
         for layer in range(shape.layers):
             _write_layer(target, file, shape, layer, adapter)
             _report(progress, (layer + 1) / (shape.layers + 4))
-        save_file(
-            {"embedding": file.embedding(shape).half(), "final_norm": file.final_norm(shape)},
-            target / EMBEDDING,
-        )
-        save_file(_quantised("head", file.head(shape)), target / HEAD)
+        _write_ends(target, file, shape)
         if adapter is not None:
             write_record(target / folded_name(adapter), {})
         _write_manifest(target, manifest)
@@ -130,9 +129,9 @@ def fold_adapter(
     with _written_whole(out / folded_name(adapter)) as target:
         for layer in range(shape.layers):
             folded = (
-                _quantised(part, file.matrix(shape, layer, part) + adapter.patch(layer, part).dense()) for part in PARTS
+                _packed(part, file.matrix(shape, layer, part) + adapter.patch(layer, part).dense()) for part in PARTS
             )
-            save_file(_merged(folded), target / layer_name(layer))
+            save_weights(_merged(folded), target / layer_name(layer))
             _report(progress, (layer + 1) / shape.layers)
         write_record(target, {})
 
@@ -217,6 +216,24 @@ def _read_layer(file: GgufFile, shape: Qwen2Shape, layer: int) -> None:
         file.matrix(shape, layer, part)
 
 
+def _write_ends(target: Path, file: GgufFile, shape: Qwen2Shape) -> None:
+    """What stands before and behind the layers. Rows of a tied head are at least as exact as its embedding's."""
+    outer = {"final_norm": file.final_norm(shape)}
+    if not _is_tied(file, shape):
+        outer["embedding"] = torch.cat([rows.half() for rows, _ in file.outer_rows(shape, _ROWS_AT_ONCE)])
+    save_weights(outer, target / OUTER)
+    head = PackedMatrix.of_rows(rows for _, rows in file.outer_rows(shape, _ROWS_AT_ONCE))
+    save_weights(_named("head", head), target / HEAD)
+
+
+def _is_tied(file: GgufFile, shape: Qwen2Shape) -> bool:
+    apart = whole = 0.0
+    for embedding, head in file.outer_rows(shape, _ROWS_AT_ONCE):
+        apart += float((embedding - head).square().sum())
+        whole += float(head.square().sum())
+    return apart <= _TIED_DISTANCE**2 * whole
+
+
 def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, adapter: Adapter | None) -> None:
     attention_norm, mlp_norm = file.norms(shape, layer)
     plain = {
@@ -227,25 +244,24 @@ def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, ad
     folded: dict[str, torch.Tensor] = {}
     for part in PARTS:
         dense = file.matrix(shape, layer, part)
-        plain |= _quantised(part, dense)
+        plain |= _packed(part, dense)
         if adapter is not None:
-            folded |= _quantised(part, dense + adapter.patch(layer, part).dense())
-    save_file(plain, target / layer_name(layer))
+            folded |= _packed(part, dense + adapter.patch(layer, part).dense())
+    save_weights(plain, target / layer_name(layer))
     if adapter is not None:
-        save_file(folded, target / folded_name(adapter) / layer_name(layer))
+        save_weights(folded, target / folded_name(adapter) / layer_name(layer))
 
 
 def _merged(tensors: Iterable[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     return {name: tensor for group in tensors for name, tensor in group.items()}
 
 
-def _quantised(name: str, dense: torch.Tensor) -> dict[str, torch.Tensor]:
-    # In pieces, so that the temporaries of a vocabulary-sized matrix stay small.
-    pieces = [quantise_per_channel(piece) for piece in torch.split(dense, _ROWS_AT_ONCE)]
-    return {
-        f"{name}.weight": torch.cat([weight for weight, _ in pieces]),
-        f"{name}.scale": torch.cat([scale for _, scale in pieces]),
-    }
+def _packed(name: str, dense: torch.Tensor) -> dict[str, torch.Tensor]:
+    return _named(name, PackedMatrix.of_rows([dense]))
+
+
+def _named(name: str, matrix: PackedMatrix) -> dict[str, torch.Tensor]:
+    return {f"{name}.weight": matrix.weight, f"{name}.scale": matrix.scale, f"{name}.correction": matrix.correction}
 
 
 def _write_manifest(target: Path, manifest: Manifest) -> None:

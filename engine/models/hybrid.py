@@ -18,6 +18,7 @@ from engine.models.shape import Qwen2Shape
 from engine.protocol.errors import EngineError
 from engine.runtime.attention import RotaryTable
 from engine.runtime.cache import CachedContext, CacheShape, ContextPool, window_exceeded
+from engine.runtime.embedding import Embedding
 from engine.runtime.linear import Linear
 
 MASK_ID = -1
@@ -27,10 +28,10 @@ _ROWS_PER_PASS = 128
 
 @dataclass(frozen=True, slots=True)
 class HybridWeights:
-    """embedding: [vocab, hidden], any float dtype; `adapted` and mask_embedding [hidden] come from the adapter."""
+    """`adapted` and mask_embedding [hidden] come from the adapter."""
 
     shape: Qwen2Shape
-    embedding: torch.Tensor
+    embedding: Embedding
     plain: Stack
     head: Linear
     adapted: Stack | None = None
@@ -132,7 +133,7 @@ class HybridDenoiser:
         return RowPlan(rows.positions.to(self._facts.device), bias.to(self._facts.device))
 
     def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
-        embedded = torch.nn.functional.embedding(ids.clamp_min(0), self._weights.embedding).float()
+        embedded = self._weights.embedding(ids.clamp_min(0))
         if self._weights.mask_embedding is None:
             return embedded
         return torch.where((ids == MASK_ID)[:, None], self._weights.mask_embedding, embedded)

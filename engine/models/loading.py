@@ -13,14 +13,13 @@ from pathlib import Path
 
 import torch
 from filelock import FileLock
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
+from safetensors import SafetensorError
 
 from engine.models.adapter import Adapter, load_adapter
 from engine.models.base import ModelFacts, SpecialIds
 from engine.models.conversion import (
-    EMBEDDING,
     HEAD,
+    OUTER,
     SMALL_TENSORS,
     TOKENIZER,
     Manifest,
@@ -40,16 +39,20 @@ from engine.models.gguf_file import GgufFile, corrupt
 from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
+from engine.models.weight_files import read_weights
 from engine.protocol.errors import EngineError
+from engine.runtime.embedding import Embedding, FloatEmbedding, PackedEmbedding
 from engine.runtime.linear import (
     FloatLinear,
-    Int8Matrix,
     Linear,
     LowRankLinear,
     configure_runtime,
     int8_is_supported,
     int8_linears,
+    packed_linear,
 )
+from engine.runtime.packed import find_kernel
+from engine.runtime.packed_matrix import PackedMatrix
 from engine.tokenizer import BpeTokenizer
 
 PACKAGED_ADAPTER = "qwen2.5-coder-0.5b-fim.safetensors"
@@ -196,21 +199,22 @@ def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[M
 
 
 def _int8_weights(source: _Source, out: Path, shape: Qwen2Shape, adapter: Adapter | None) -> HybridWeights:
-    layer_files = [layer_name(index) for index in range(shape.layers)]
-    matrices = [(out / HEAD, "head")] + [(out / name, part) for name in layer_files for part in PARTS]
-    if adapter is not None:
-        folded = out / folded_name(adapter)
-        matrices += [(folded / name, part) for name in layer_files for part in PARTS]
-    head, *linears = int8_linears(
-        [partial(_int8_matrix, path, part) for path, part in matrices],
-        packed=lambda count: source.report("load", count / len(matrices)),
-    )
-    layers = [_small_tensors(out / name) for name in layer_files]
-    plain, adapted = (linears[: shape.layers * len(PARTS)], linears[shape.layers * len(PARTS) :])
-    outer = load_file(out / EMBEDDING)
+    names = [layer_name(index) for index in range(shape.layers)]
+    layers = [read_weights(out / name) for name in names]
+    folded = [read_weights(out / folded_name(adapter) / name) for name in names] if adapter else []
+    outer, outer_head = read_weights(out / OUTER), _matrix(read_weights(out / HEAD), "head")
+    matrices = [(outer_head, shape.hidden)]
+    matrices += [(_matrix(file, part), shape.part_size(part)[1]) for file in layers + folded for part in PARTS]
+    head, *linears = _linears(matrices, lambda count: source.report("load", count / len(matrices)))
+    plain, adapted = linears[: shape.layers * len(PARTS)], linears[shape.layers * len(PARTS) :]
+    embedding: Embedding
+    if "embedding" in outer:
+        embedding = FloatEmbedding(outer["embedding"])
+    else:
+        embedding = PackedEmbedding(outer_head, shape.hidden)
     return HybridWeights(
         shape=shape,
-        embedding=outer["embedding"],
+        embedding=embedding,
         plain=_int8_stack(layers, plain, outer["final_norm"]),
         head=head,
         adapted=_int8_stack(layers, adapted, outer["final_norm"]) if adapter else None,
@@ -218,14 +222,19 @@ def _int8_weights(source: _Source, out: Path, shape: Qwen2Shape, adapter: Adapte
     )
 
 
-def _int8_matrix(path: Path, part: str) -> Int8Matrix:
-    with safe_open(path, framework="pt") as stored:
-        return stored.get_tensor(f"{part}.weight"), stored.get_tensor(f"{part}.scale")
+def _linears(matrices: Sequence[tuple[PackedMatrix, int]], made: Callable[[int], None]) -> list[Linear]:
+    """A layer for each matrix with its number of inputs, reading the weights where they are mapped if it can."""
+    if find_kernel() is None:
+        return int8_linears([partial(matrix.unpacked, inputs) for matrix, inputs in matrices], packed=made)
+    layers = []
+    for matrix, inputs in matrices:
+        layers.append(packed_linear(matrix.weight, matrix.scale, columns=inputs, correction=matrix.correction))
+        made(len(layers))
+    return layers
 
 
-def _small_tensors(path: Path) -> dict[str, torch.Tensor]:
-    with safe_open(path, framework="pt") as stored:
-        return {name: stored.get_tensor(name).clone() for name in SMALL_TENSORS}
+def _matrix(file: dict[str, torch.Tensor], part: str) -> PackedMatrix:
+    return PackedMatrix(*(file[f"{part}.{piece}"] for piece in ("weight", "scale", "correction")))
 
 
 def _int8_stack(
@@ -234,8 +243,7 @@ def _int8_stack(
     """Layers from their small tensors and their matrices, which lie layer by layer in the order of `PARTS`."""
     rows = [linears[start : start + len(PARTS)] for start in range(0, len(linears), len(PARTS))]
     built = (
-        LayerWeights(small["attention_norm"], small["mlp_norm"], small["qkv_bias"], *row)
-        for small, row in zip(layers, rows, strict=True)
+        LayerWeights(*(small[name] for name in SMALL_TENSORS), *row) for small, row in zip(layers, rows, strict=True)
     )
     return Stack(tuple(built), final_norm)
 
@@ -256,7 +264,7 @@ def _load_float(
     norm = file.final_norm(shape).to(device)
     weights = HybridWeights(
         shape=shape,
-        embedding=file.embedding(shape).to(device, dtype),
+        embedding=FloatEmbedding(file.embedding(shape).to(device, dtype)),
         plain=Stack(tuple(plain), norm),
         head=FloatLinear(file.head(shape).to(device, dtype)),
         adapted=Stack(tuple(adapted), norm) if adapter else None,

@@ -1,0 +1,51 @@
+"""A quantised matrix as it lies in a file and in memory: `PackedMatrix`, made from dense rows, used as a layer or rows.
+
+The order of the bytes is `packed`'s, the integer scheme and the layers are `linear`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from engine.runtime.linear import Int8Matrix, quantise_per_channel
+from engine.runtime.packed import CHANNELS, corrections, pack, unpack
+
+
+@dataclass(frozen=True, slots=True)
+class PackedMatrix:
+    """The matrix whose row k is `weight` k times `scale` k.
+
+    weight: [ceil(out / 8), ceil(in / 4), 8, 4] int8, see `packed.pack`; scale: [out] float32; correction:
+    [8 * ceil(out / 8)] int32, see `packed.corrections`, kept because summing weights takes longer than mapping them.
+    """
+
+    weight: torch.Tensor
+    scale: torch.Tensor
+    correction: torch.Tensor
+
+    @classmethod
+    def of_rows(cls, pieces: Iterable[torch.Tensor]) -> Self:
+        """Of the consecutive rows of a float [out, in] matrix, rounded as `quantise_per_channel` does.
+
+        Every piece but the last has a multiple of 8 rows.
+        """
+        quantised = [quantise_per_channel(piece) for piece in pieces]
+        packed = [pack(weight) for weight, _ in quantised]
+        return cls(
+            torch.cat(packed),
+            torch.cat([scale for _, scale in quantised]),
+            torch.cat([corrections(weight) for weight in packed]),
+        )
+
+    def unpacked(self, inputs: int) -> Int8Matrix:
+        """int8 [out, inputs] and the scales."""
+        return unpack(self.weight, self.scale.shape[0])[:, :inputs], self.scale
+
+    def rows(self, ids: torch.Tensor, inputs: int) -> torch.Tensor:
+        """Rows `ids` (int64 [n]) as float32 [n, inputs]."""
+        rows = self.weight[ids // CHANNELS, :, ids % CHANNELS].flatten(1)[:, :inputs]
+        return rows * self.scale[ids, None]
