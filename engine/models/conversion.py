@@ -7,13 +7,15 @@ Owns the layout of the converted directory and that it appears whole or not at a
     outer.safetensors                  final_norm, and embedding (float16) unless the head's rows serve as one
     head.safetensors                   head.weight, head.scale, head.correction: see `runtime.packed`
     layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight, PART.scale, PART.correction
-    adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale, PART.correction with an adapter folded in
+    adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale, PART.correction with an adapter folded in; for the
+                                           parts in LOW_RANK_PARTS those of PART.lora_A and PART.lora_B instead
     adapter-DIGEST/manifest.json           format, size and time of every file of the folded weights
 """
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import shutil
@@ -27,7 +29,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from engine.models.adapter import Adapter
+from engine.models.adapter import Adapter, LowRank
 from engine.models.base import SpecialIds
 from engine.models.digest import sha256_of_file
 from engine.models.folder_record import FOLDED_PREFIX, read_record, write_record
@@ -43,6 +45,11 @@ OUTER = "outer.safetensors"
 HEAD = "head.safetensors"
 SMALL_TENSORS = ("attention_norm", "mlp_norm", "qkv_bias")
 """The float32 tensors of a layer's file."""
+
+LOW_RANK_PARTS = ("gate_up",)
+"""The parts whose patch is kept beside them."""
+DOWN, UP = ".lora_A", ".lora_B"
+"""What such a patch's factors are called behind the part's name."""
 
 _ROWS_AT_ONCE = 8192
 _TIED_DISTANCE = 0.1
@@ -125,27 +132,28 @@ def fold_adapter(
     file: GgufFile, shape: Qwen2Shape, adapter: Adapter, out: Path, *, progress: Progress | None = None
 ) -> None:
     """Write int8 weights of `file` with `adapter` folded in (W + B A) into the converted directory `out`."""
-    _require_space(out, folded_bytes(shape), free_bytes)
+    _require_space(out, folded_bytes(shape) + _BESIDE_MATRICES_BYTES, free_bytes)
     with _written_whole(out / folded_name(adapter)) as target:
         for layer in range(shape.layers):
-            folded = (
-                _packed(part, file.matrix(shape, layer, part) + adapter.patch(layer, part).dense()) for part in PARTS
-            )
+            folded = (_adapted(part, file.matrix(shape, layer, part), adapter.patch(layer, part)) for part in PARTS)
             save_weights(_merged(folded), target / layer_name(layer))
             _report(progress, (layer + 1) / shape.layers)
         write_record(target, {})
 
 
 def converted_bytes(shape: Qwen2Shape, *, folded: bool) -> int:
-    """About how much a conversion takes on disk: int8 matrices and head, a float16 embedding, and the folded ones."""
-    layers = folded_bytes(shape)
-    return layers * (2 if folded else 1) + 3 * shape.vocab * shape.hidden + _BESIDE_MATRICES_BYTES
+    """At most how much a conversion takes on disk; a float16 embedding is not written where it is tied."""
+    layers = _matrix_bytes(shape, PARTS) + (folded_bytes(shape) if folded else 0)
+    return layers + 3 * shape.vocab * shape.hidden + _BESIDE_MATRICES_BYTES
 
 
 def folded_bytes(shape: Qwen2Shape) -> int:
-    """About how much the int8 matrices of all layers take on disk."""
-    sizes = (shape.part_size(part) for part in PARTS)
-    return shape.layers * sum(rows * columns for rows, columns in sizes)
+    """About how much the folded matrices of all layers take on disk; the patches beside the others are small."""
+    return _matrix_bytes(shape, [part for part in PARTS if part not in LOW_RANK_PARTS])
+
+
+def _matrix_bytes(shape: Qwen2Shape, parts: Iterable[str]) -> int:
+    return shape.layers * sum(math.prod(shape.part_size(part)) for part in parts)
 
 
 def is_current(out: Path, source_digest: str) -> bool:
@@ -246,10 +254,16 @@ def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, ad
         dense = file.matrix(shape, layer, part)
         plain |= _packed(part, dense)
         if adapter is not None:
-            folded |= _packed(part, dense + adapter.patch(layer, part).dense())
+            folded |= _adapted(part, dense, adapter.patch(layer, part))
     save_weights(plain, target / layer_name(layer))
     if adapter is not None:
         save_weights(folded, target / folded_name(adapter) / layer_name(layer))
+
+
+def _adapted(part: str, dense: torch.Tensor, patch: LowRank) -> dict[str, torch.Tensor]:
+    if part in LOW_RANK_PARTS:
+        return _packed(part + DOWN, patch.down) | _packed(part + UP, patch.up)
+    return _packed(part, dense + patch.dense())
 
 
 def _merged(tensors: Iterable[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:

@@ -6,9 +6,9 @@ Owns the order of things and where the packaged adapter lies; formats are `conve
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -18,16 +18,11 @@ from safetensors import SafetensorError
 from engine.models.adapter import Adapter, load_adapter
 from engine.models.base import ModelFacts, SpecialIds
 from engine.models.conversion import (
-    HEAD,
-    OUTER,
-    SMALL_TENSORS,
     TOKENIZER,
     Manifest,
     fold_adapter,
-    folded_name,
     is_current,
     is_folded,
-    layer_name,
     read_manifest,
     source_digest,
     special_ids,
@@ -37,22 +32,18 @@ from engine.models.conversion import (
 from engine.models.folder_record import converted_folder
 from engine.models.gguf_file import GgufFile, corrupt
 from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
+from engine.models.int8_weights import load_int8_weights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
-from engine.models.weight_files import read_weights
 from engine.protocol.errors import EngineError
-from engine.runtime.embedding import Embedding, FloatEmbedding, PackedEmbedding
+from engine.runtime.embedding import FloatEmbedding
 from engine.runtime.linear import (
     FloatLinear,
     Linear,
     LowRankLinear,
     configure_runtime,
     int8_is_supported,
-    int8_linears,
-    packed_linear,
 )
-from engine.runtime.packed import find_kernel
-from engine.runtime.packed_matrix import PackedMatrix
 from engine.tokenizer import BpeTokenizer
 
 PACKAGED_ADAPTER = "qwen2.5-coder-0.5b-fim.safetensors"
@@ -175,7 +166,7 @@ def _alone_with(out: Path) -> Iterator[None]:
 
 def _load_converted(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
     manifest, adapter = _converted(source, out, adapter_file)
-    weights = _int8_weights(source, out, manifest.shape, adapter)
+    weights = load_int8_weights(out, manifest.shape, adapter, lambda done: source.report("load", done))
     tokenizer = BpeTokenizer.load(out / TOKENIZER)
     return weights, tokenizer, manifest.special, adapter
 
@@ -196,56 +187,6 @@ def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[M
     elif adapter is not None and not is_folded(out, adapter):
         fold_adapter(source.file, shape, adapter, out, progress=lambda done: source.report("fold", done))
     return found, adapter
-
-
-def _int8_weights(source: _Source, out: Path, shape: Qwen2Shape, adapter: Adapter | None) -> HybridWeights:
-    names = [layer_name(index) for index in range(shape.layers)]
-    layers = [read_weights(out / name) for name in names]
-    folded = [read_weights(out / folded_name(adapter) / name) for name in names] if adapter else []
-    outer, outer_head = read_weights(out / OUTER), _matrix(read_weights(out / HEAD), "head")
-    matrices = [(outer_head, shape.hidden)]
-    matrices += [(_matrix(file, part), shape.part_size(part)[1]) for file in layers + folded for part in PARTS]
-    head, *linears = _linears(matrices, lambda count: source.report("load", count / len(matrices)))
-    plain, adapted = linears[: shape.layers * len(PARTS)], linears[shape.layers * len(PARTS) :]
-    embedding: Embedding
-    if "embedding" in outer:
-        embedding = FloatEmbedding(outer["embedding"])
-    else:
-        embedding = PackedEmbedding(outer_head, shape.hidden)
-    return HybridWeights(
-        shape=shape,
-        embedding=embedding,
-        plain=_int8_stack(layers, plain, outer["final_norm"]),
-        head=head,
-        adapted=_int8_stack(layers, adapted, outer["final_norm"]) if adapter else None,
-        mask_embedding=adapter.mask_embedding if adapter else None,
-    )
-
-
-def _linears(matrices: Sequence[tuple[PackedMatrix, int]], made: Callable[[int], None]) -> list[Linear]:
-    """A layer for each matrix with its number of inputs, reading the weights where they are mapped if it can."""
-    if find_kernel() is None:
-        return int8_linears([partial(matrix.unpacked, inputs) for matrix, inputs in matrices], packed=made)
-    layers = []
-    for matrix, inputs in matrices:
-        layers.append(packed_linear(matrix.weight, matrix.scale, columns=inputs, correction=matrix.correction))
-        made(len(layers))
-    return layers
-
-
-def _matrix(file: dict[str, torch.Tensor], part: str) -> PackedMatrix:
-    return PackedMatrix(*(file[f"{part}.{piece}"] for piece in ("weight", "scale", "correction")))
-
-
-def _int8_stack(
-    layers: Sequence[dict[str, torch.Tensor]], linears: Sequence[Linear], final_norm: torch.Tensor
-) -> Stack:
-    """Layers from their small tensors and their matrices, which lie layer by layer in the order of `PARTS`."""
-    rows = [linears[start : start + len(PARTS)] for start in range(0, len(linears), len(PARTS))]
-    built = (
-        LayerWeights(*(small[name] for name in SMALL_TENSORS), *row) for small, row in zip(layers, rows, strict=True)
-    )
-    return Stack(tuple(built), final_norm)
 
 
 def _load_float(
@@ -291,7 +232,7 @@ def patched_layer(
     for part in PARTS:
         patch = adapter.patch(index, part)
         base: Linear = getattr(layer, part)
-        parts[part] = LowRankLinear(base, patch.down.to(device, dtype), patch.up.to(device, dtype))
+        parts[part] = LowRankLinear(base, *(FloatLinear(factor.to(device, dtype)) for factor in (patch.down, patch.up)))
     return LayerWeights(layer.attention_norm, layer.mlp_norm, layer.qkv_bias, **parts)
 
 

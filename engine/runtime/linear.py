@@ -59,13 +59,13 @@ class FloatLinear:
 class LowRankLinear:
     """A layer with a low-rank patch, unfolded: y = base(x) + B (A x). down (A): [rank, in], up (B): [out, rank]."""
 
-    def __init__(self, base: Linear, down: torch.Tensor, up: torch.Tensor) -> None:
+    def __init__(self, base: Linear, down: Linear, up: Linear) -> None:
         self._base = base
-        self._down = FloatLinear(down)
-        self._up = FloatLinear(up)
+        self._down = down
+        self._up = up
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return self._base(x) + self._up(self._down(x))
+        return self._base(x).add_(self._up(self._down(x)))
 
 
 class Int8Linear:

@@ -14,6 +14,8 @@ import torch
 from engine.runtime.linear import Int8Matrix, quantise_per_channel
 from engine.runtime.packed import CHANNELS, corrections, pack, unpack
 
+_PAGE_BYTES = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class PackedMatrix:
@@ -44,6 +46,10 @@ class PackedMatrix:
     def unpacked(self, inputs: int) -> Int8Matrix:
         """int8 [out, inputs] and the scales."""
         return unpack(self.weight, self.scale.shape[0])[:, :inputs], self.scale
+
+    def touch(self) -> None:
+        """Have every page of mapped weights in memory, which else the first passes would wait for one by one."""
+        self.weight.flatten()[::_PAGE_BYTES].amax()
 
     def rows(self, ids: torch.Tensor, inputs: int) -> torch.Tensor:
         """Rows `ids` (int64 [n]) as float32 [n, inputs]."""
