@@ -60,12 +60,12 @@ class LowRankLinear:
     """A layer with a low-rank patch, unfolded: y = base(x) + B (A x). down (A): [rank, in], up (B): [out, rank]."""
 
     def __init__(self, base: Linear, down: Linear, up: Linear) -> None:
-        self._base = base
-        self._down = down
-        self._up = up
+        self.base = base
+        self.down = down
+        self.up = up
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return self._base(x).add_(self._up(self._down(x)))
+        return self.base(x).add_(self.up(self.down(x)))
 
 
 class Int8Linear:

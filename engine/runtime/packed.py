@@ -19,7 +19,7 @@ INPUTS = 4
 """Inputs of each of them that lie together."""
 
 _MODULE = "engine.runtime._int8"
-_INTERFACE = 1
+_INTERFACE = 2
 _INPUT_ZERO = 128
 
 
@@ -99,26 +99,30 @@ class PackedInt8Linear:
             _laid_out(correction, torch.int32),
             _laid_out(scale, torch.float32),
         )
-        self._columns = columns
-        self._rows = rows
+        self.columns = columns
+        self.rows = rows
+        self.kernel = kernel
         self._multiply = kernel.module.linear
-        self._kernel = kernel.index
         self._weights = tuple(tensor.data_ptr() for tensor in self._owned)
 
+    def described(self, bias: torch.Tensor | None = None) -> tuple[int, ...]:
+        """The matrix as the kernel has it: the addresses of weights, correction, scale and bias, inputs, outputs.
+
+        They hold as long as this layer and `bias`, [out] float32, live.
+        """
+        return (*self._weights, 0 if bias is None else bias.data_ptr(), self.columns, self.rows)
+
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        if x.dtype != torch.float32 or x.shape[1] != self._columns:
-            raise ValueError(f"[n, {self._columns}] float32 expected, not {tuple(x.shape)} {x.dtype}")
+        if x.dtype != torch.float32 or x.shape[1] != self.columns:
+            raise ValueError(f"[n, {self.columns}] float32 expected, not {tuple(x.shape)} {x.dtype}")
         x = x.contiguous()
         count = x.shape[0]
-        result = torch.empty(count, self._rows)
+        result = torch.empty(count, self.rows)
         self._multiply(
-            self._kernel,
+            self.kernel.index,
             x.data_ptr(),
             count,
-            *self._weights,
-            0,
-            self._columns,
-            self._rows,
+            *self.described(),
             result.data_ptr(),
             torch.get_num_threads(),
         )

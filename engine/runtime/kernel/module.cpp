@@ -1,82 +1,22 @@
 // The Python module `engine.runtime._int8`: numbers and addresses in, numbers out. What owns the memory behind the
-// addresses, and that it is large enough, is the caller's affair: engine/runtime/packed.py.
+// addresses, and that it is large enough, is the caller's affair: engine/runtime/packed.py and
+// engine/models/packed_network.py.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <xmmintrin.h>
 
 #include <cstdint>
-#include <memory>
 #include <new>
-#include <vector>
 
-#include "product.h"
-#include "threads.h"
+#include "forward.h"
 
 namespace {
 
 using namespace lacuna;
 
 // Raised by one whenever a function's arguments or the layout of the weights change.
-constexpr long kInterface = 1;
+constexpr long kInterface = 2;
 
-// A thread's room for quantised rows, kept between calls.
-struct Workspace {
-    std::vector<std::uint8_t> values;
-    std::vector<float> factors;
-
-    Tiles tiles(std::size_t rows, std::size_t steps) {
-        if (values.size() < rows * steps * kInputs) values.resize(rows * steps * kInputs);
-        if (factors.size() < rows) factors.resize(rows);
-        return {values.data(), factors.data(), rows};
-    }
-};
-
-struct Work {
-    const Kernel *kernel;
-    Matrix matrix;
-    Tiles tiles;
-    const float *x;
-    float *y;
-    std::size_t groups_per_chunk;
-    unsigned float_mode;  // a thread's rounding and flushing, which would else depend on who takes a chunk
-};
-
-void quantise_chunk(const void *shared, std::uint32_t chunk) {
-    const Work &work = *static_cast<const Work *>(shared);
-    const unsigned own_mode = _mm_getcsr();
-    _mm_setcsr(work.float_mode);
-    work.kernel->quantise(work.x, work.matrix.inputs, work.matrix.inputs, work.tiles, chunk);
-    _mm_setcsr(own_mode);
-}
-
-void product_chunk(const void *shared, std::uint32_t chunk) {
-    const Work &work = *static_cast<const Work *>(shared);
-    const unsigned own_mode = _mm_getcsr();
-    _mm_setcsr(work.float_mode);
-    const std::size_t first = chunk * work.groups_per_chunk, end = first + work.groups_per_chunk;
-    const std::size_t groups = work.matrix.groups();
-    work.kernel->product(work.matrix, work.tiles, first, end < groups ? end : groups, work.y);
-    _mm_setcsr(own_mode);
-}
-
-constexpr std::size_t kChunksPerThread = 8;
-constexpr std::size_t kSharedQuantising = 16384;  // values below which waking another thread costs more
-
-void multiply(Work &work, int threads) {
-    const std::size_t values = work.tiles.rows * work.matrix.inputs;
-    const auto tiles = static_cast<std::uint32_t>(work.tiles.count());
-    parallel_chunks(values < kSharedQuantising ? 1 : threads, tiles, quantise_chunk, &work);
-    const std::size_t groups = work.matrix.groups();
-    const std::size_t wanted = threads > 1 ? threads * kChunksPerThread : 1;
-    work.groups_per_chunk = (groups + wanted - 1) / wanted;
-    const auto chunks = static_cast<std::uint32_t>((groups + work.groups_per_chunk - 1) / work.groups_per_chunk);
-    parallel_chunks(threads, chunks, product_chunk, &work);
-}
-
-template <typename T>
-T *address(PyObject *number) {
-    return static_cast<T *>(PyLong_AsVoidPtr(number));
-}
+thread_local Workspace workspace;
 
 const Kernel *kernel_at(PyObject *number) {
     int count = 0;
@@ -90,35 +30,97 @@ const Kernel *kernel_at(PyObject *number) {
     return found[index];
 }
 
-PyObject *linear(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
+// Reads a call's arguments in their order; any error is Python's.
+class Arguments {
+   public:
+    explicit Arguments(PyObject *const *first) : next_(first) {}
+
+    template <typename T>
+    T *address() {
+        return static_cast<T *>(PyLong_AsVoidPtr(*next_++));
+    }
+    std::size_t size() { return PyLong_AsSize_t(*next_++); }
+    int threads() { return static_cast<int>(PyLong_AsLong(*next_++)); }
+    float number() { return static_cast<float>(PyFloat_AsDouble(*next_++)); }
+    const Kernel *kernel() { return kernel_at(*next_++); }
+
+   private:
+    PyObject *const *next_;
+};
+
+// Runs `work` while other Python threads run. None, or the error it threw.
+template <typename Work>
+PyObject *without_the_lock(const Work &work) {
+    bool out_of_memory = false;
+    Py_BEGIN_ALLOW_THREADS
+    try {
+        work();
+    } catch (const std::bad_alloc &) {
+        out_of_memory = true;
+    }
+    Py_END_ALLOW_THREADS
+    if (out_of_memory) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+PyObject *linear(PyObject *, PyObject *const *given, Py_ssize_t count) {
     if (count != 11) {
         PyErr_SetString(PyExc_TypeError, "linear takes 11 arguments");
         return nullptr;
     }
-    thread_local Workspace workspace;
-    Work work{};
-    work.kernel = kernel_at(arguments[0]);
-    work.x = address<float>(arguments[1]);
-    const std::size_t rows = PyLong_AsSize_t(arguments[2]);
-    work.matrix.weights = address<std::int8_t>(arguments[3]);
-    work.matrix.correction = address<std::int32_t>(arguments[4]);
-    work.matrix.scale = address<float>(arguments[5]);
-    work.matrix.bias = address<float>(arguments[6]);
-    work.matrix.inputs = PyLong_AsSize_t(arguments[7]);
-    work.matrix.outputs = PyLong_AsSize_t(arguments[8]);
-    work.y = address<float>(arguments[9]);
-    const long threads = PyLong_AsLong(arguments[10]);
+    Arguments arguments(given);
+    const Kernel *kernel = arguments.kernel();
+    const float *x = arguments.address<float>();
+    const std::size_t rows = arguments.size();
+    Matrix matrix;
+    matrix.weights = arguments.address<std::int8_t>();
+    matrix.correction = arguments.address<std::int32_t>();
+    matrix.scale = arguments.address<float>();
+    matrix.bias = arguments.address<float>();
+    matrix.inputs = arguments.size();
+    matrix.outputs = arguments.size();
+    float *y = arguments.address<float>();
+    const int threads = arguments.threads();
     if (PyErr_Occurred()) return nullptr;
-    try {
-        work.tiles = workspace.tiles(rows, work.matrix.steps());
-    } catch (const std::bad_alloc &) {
-        return PyErr_NoMemory();
+    return without_the_lock([&] { multiply(*kernel, matrix, x, rows, threads, workspace, y); });
+}
+
+PyObject *layers(PyObject *, PyObject *const *given, Py_ssize_t count) {
+    if (count != 22) {
+        PyErr_SetString(PyExc_TypeError, "layers takes 22 arguments");
+        return nullptr;
     }
-    work.float_mode = _mm_getcsr();
-    Py_BEGIN_ALLOW_THREADS
-    if (rows != 0 && work.matrix.outputs != 0) multiply(work, static_cast<int>(threads));
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    static_assert(sizeof(Layer) == 74 * sizeof(std::int64_t), "a layer is a row of the caller's table of 74 numbers");
+    Arguments arguments(given);
+    const Kernel *kernel = arguments.kernel();
+    const Layer *table = arguments.address<Layer>();
+    const std::size_t depth = arguments.size();
+    const float *final_norm = arguments.address<float>();
+    Shape shape;
+    shape.hidden = arguments.size();
+    shape.heads = arguments.size();
+    shape.kv_heads = arguments.size();
+    shape.head_dim = arguments.size();
+    shape.intermediate = arguments.size();
+    shape.epsilon = arguments.number();
+    Cache cache;
+    cache.store = arguments.address<float>();
+    cache.capacity = arguments.size();
+    cache.length = arguments.size();
+    const float *embedded = arguments.address<float>();
+    Rows rows;
+    rows.count = arguments.size();
+    rows.cosine = arguments.address<float>();
+    rows.sine = arguments.address<float>();
+    rows.bias = arguments.address<float>();
+    rows.positions = arguments.size();
+    const std::size_t wanted = arguments.size();
+    float *y = arguments.address<float>();
+    const int threads = arguments.threads();
+    if (PyErr_Occurred()) return nullptr;
+    return without_the_lock([&] {
+        run_layers(*kernel, shape, table, depth, final_norm, cache, rows, embedded, wanted, threads, workspace, y);
+    });
 }
 
 PyObject *kernel_names(PyObject *, PyObject *) {
@@ -140,6 +142,12 @@ PyMethodDef methods[] = {
      "linear(kernel, x, rows, weights, correction, scale, bias, inputs, outputs, y, threads)\n\n"
      "y = x W^T + bias over int8 weights; x, weights, correction, scale, bias (0 for none) and y are addresses.\n"
      "Other Python threads run meanwhile. Raises ValueError for a kernel this processor lacks, MemoryError."},
+    {"layers", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(layers)), METH_FASTCALL,
+     "layers(kernel, table, depth, final_norm, hidden, heads, kv_heads, head_dim, intermediate, epsilon, store, "
+     "capacity, length, embedded, rows, cosine, sine, bias, positions, wanted, y, threads)\n\n"
+     "All layers of a pass; see `run_layers` in kernel/forward.h. table holds 74 numbers a layer: two norms, then\n"
+     "qkv, output, gate_up and down, each with the two factors of its patch or zeros; a matrix is its weights,\n"
+     "correction, scale, bias, inputs and outputs. Errors as of linear."},
     {"kernels", kernel_names, METH_NOARGS,
      "kernels()\n\nThe names of the kernels this processor can run, the fastest first; empty without AVX2."},
     {nullptr, nullptr, 0, nullptr},

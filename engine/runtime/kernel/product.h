@@ -8,6 +8,7 @@ namespace lacuna {
 
 constexpr int kChannels = 8;  // output channels in one vector of weights
 constexpr int kInputs = 4;    // inputs of each channel in one vector of weights
+constexpr int kVectorBytes = kChannels * kInputs;
 constexpr int kTileRows = 8;  // rows whose sums are in registers at once
 
 // y[row][channel] = factor[row] * scale[channel] * sum_k (quantised(x)[row][k] - 128) * weight[channel][k] + bias
@@ -35,6 +36,7 @@ struct Tiles {
     std::size_t rows;
 
     std::size_t count() const { return (rows + kTileRows - 1) / kTileRows; }
+    // Of `count` tiles this one's rows begin here; those of the next one end them.
     std::size_t first_row(std::size_t tile) const { return tile * rows / count(); }
 };
 
@@ -43,8 +45,13 @@ struct Kernel {
     const char *name;
     // Quantises the rows of tile `tile` from x [rows][inputs], which lie `stride` floats apart.
     void (*quantise)(const float *x, std::size_t stride, std::size_t inputs, const Tiles &tiles, std::size_t tile);
-    // Puts the result of all rows for the groups [first, last) of 8 channels into y [rows][outputs].
-    void (*product)(const Matrix &matrix, const Tiles &tiles, std::size_t first, std::size_t last, float *y);
+    // Puts the result of all rows for the groups [first, last) of 8 channels into y [rows][outputs], or with `add`
+    // adds it to what is there, for outputs that are a multiple of 8.
+    void (*product)(const Matrix &matrix, const Tiles &tiles, std::size_t first, std::size_t last, bool add, float *y);
+    // silu(gate) * up into y [rows][outputs / 2] for groups of its channels; gate and up are the halves of the result,
+    // each a multiple of 8 wide. What `patch`, unless null, makes of its tiles is added to both before.
+    void (*gated_product)(const Matrix &matrix, const Tiles &tiles, const Matrix *patch, const Tiles &patch_tiles,
+                          std::size_t first, std::size_t last, float *y);
 };
 
 // The kernels this processor can run, the fastest first; `count` of them.

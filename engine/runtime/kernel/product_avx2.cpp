@@ -22,11 +22,12 @@ inline __m256i add_products(__m256i sums, __m256i values, __m256i weights) {
     return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
+#include "exponential.h"
 #include "product_body.h"
 
 }  // namespace
 
-const Kernel avx2_kernel = {"avx2", quantise, product};
+const Kernel avx2_kernel = {"avx2", quantise, product, gated_product};
 
 }  // namespace lacuna
 

@@ -21,11 +21,12 @@ inline __m256i add_products(__m256i sums, __m256i values, __m256i weights) {
     return _mm256_dpbusd_avx_epi32(sums, values, weights);
 }
 
+#include "exponential.h"
 #include "product_body.h"
 
 }  // namespace
 
-const Kernel avx_vnni_kernel = {"avx_vnni", quantise, product};
+const Kernel avx_vnni_kernel = {"avx_vnni", quantise, product, gated_product};
 
 }  // namespace lacuna
 

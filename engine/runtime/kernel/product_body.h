@@ -91,12 +91,16 @@ inline Channels channels_of(const Matrix &matrix, std::size_t group) {
             _mm256_load_ps(scale), _mm256_load_ps(bias), count};
 }
 
-inline void finish(__m256i sum, const Channels &channels, float factor, float *y) {
+inline __m256 finished(__m256i sum, const Channels &channels, float factor) {
     const __m256 exact = _mm256_cvtepi32_ps(_mm256_sub_epi32(sum, channels.correction));
     const __m256 scaled = _mm256_mul_ps(_mm256_mul_ps(exact, channels.scale), _mm256_set1_ps(factor));
-    const __m256 result = _mm256_add_ps(scaled, channels.bias);
+    return _mm256_add_ps(scaled, channels.bias);
+}
+
+inline void finish(__m256i sum, const Channels &channels, float factor, bool add, float *y) {
+    const __m256 result = finished(sum, channels, factor);
     if (channels.count == kChannels) {
-        _mm256_storeu_ps(y, result);
+        _mm256_storeu_ps(y, add ? _mm256_add_ps(_mm256_loadu_ps(y), result) : result);
         return;
     }
     alignas(32) float lanes[kChannels];
@@ -108,13 +112,13 @@ inline void finish(__m256i sum, const Channels &channels, float factor, float *y
 // that each lane sums up one channel and nothing is added across lanes.
 template <int kRows>
 void tile_product(const std::int8_t *weights, const std::uint8_t *values, std::size_t steps, const Channels &channels,
-                  const float *factors, float *y, std::size_t outputs) {
+                  const float *factors, bool add, float *y, std::size_t outputs) {
     __m256i sums[kRows];
 #pragma GCC unroll 8
     for (int row = 0; row < kRows; ++row) sums[row] = _mm256_setzero_si256();
     for (std::size_t step = 0; step < steps; ++step) {
-        const __m256i weight = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(weights + step * 32));
-        _mm_prefetch(reinterpret_cast<const char *>(weights + step * 32 + kPrefetchBytes), _MM_HINT_T0);
+        const __m256i weight = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(weights + step * kVectorBytes));
+        _mm_prefetch(reinterpret_cast<const char *>(weights + step * kVectorBytes + kPrefetchBytes), _MM_HINT_T0);
         const std::uint8_t *inputs = values + step * kRows * kInputs;
 #pragma GCC unroll 8
         for (int row = 0; row < kRows; ++row) {
@@ -126,25 +130,56 @@ void tile_product(const std::int8_t *weights, const std::uint8_t *values, std::s
         }
     }
 #pragma GCC unroll 8
-    for (int row = 0; row < kRows; ++row) finish(sums[row], channels, factors[row], y + row * outputs);
+    for (int row = 0; row < kRows; ++row) finish(sums[row], channels, factors[row], add, y + row * outputs);
 }
 
 using TileProduct = void (*)(const std::int8_t *, const std::uint8_t *, std::size_t, const Channels &, const float *,
-                             float *, std::size_t);
+                             bool, float *, std::size_t);
 
-void product(const Matrix &matrix, const Tiles &tiles, std::size_t first, std::size_t last, float *y) {
-    static constexpr TileProduct by_rows[kTileRows] = {
-        tile_product<1>, tile_product<2>, tile_product<3>, tile_product<4>,
-        tile_product<5>, tile_product<6>, tile_product<7>, tile_product<8>,
-    };
-    const std::size_t steps = matrix.steps(), count = tiles.count();
+constexpr TileProduct by_rows[kTileRows] = {
+    tile_product<1>, tile_product<2>, tile_product<3>, tile_product<4>,
+    tile_product<5>, tile_product<6>, tile_product<7>, tile_product<8>,
+};
+
+// One tile with one group of channels; y is where the tile's first row has the group's first channel.
+inline void tile_of_group(const Matrix &matrix, const Tiles &tiles, std::size_t group, std::size_t tile,
+                          const Channels &channels, bool add, float *y, std::size_t outputs) {
+    const std::size_t steps = matrix.steps();
+    const std::size_t row = tiles.first_row(tile), rows = tiles.first_row(tile + 1) - row;
+    by_rows[rows - 1](matrix.weights + group * steps * kVectorBytes, tiles.values + row * steps * kInputs, steps,
+                      channels, tiles.factors + row, add, y, outputs);
+}
+
+void product(const Matrix &matrix, const Tiles &tiles, std::size_t first, std::size_t last, bool add, float *y) {
     for (std::size_t group = first; group < last; ++group) {
         const Channels channels = channels_of(matrix, group);
-        const std::int8_t *weights = matrix.weights + group * steps * 32;
-        for (std::size_t tile = 0; tile < count; ++tile) {
-            const std::size_t row = tiles.first_row(tile), rows = tiles.first_row(tile + 1) - row;
-            by_rows[rows - 1](weights, tiles.values + row * steps * kInputs, steps, channels, tiles.factors + row,
-                              y + row * matrix.outputs + group * kChannels, matrix.outputs);
+        for (std::size_t tile = 0; tile < tiles.count(); ++tile) {
+            tile_of_group(matrix, tiles, group, tile, channels, add,
+                          y + tiles.first_row(tile) * matrix.outputs + group * kChannels, matrix.outputs);
+        }
+    }
+}
+
+void gated_product(const Matrix &matrix, const Tiles &tiles, const Matrix *patch, const Tiles &patch_tiles,
+                   std::size_t first, std::size_t last, float *y) {
+    const std::size_t width = matrix.outputs / 2;
+    alignas(32) float halves[2][kTileRows * kChannels];  // gate, then up
+    for (std::size_t group = first; group < last; ++group) {
+        const std::size_t groups[2] = {group, group + width / kChannels};
+        const Channels channels[2] = {channels_of(matrix, groups[0]), channels_of(matrix, groups[1])};
+        for (std::size_t tile = 0; tile < tiles.count(); ++tile) {
+            for (int half = 0; half < 2; ++half) {
+                tile_of_group(matrix, tiles, groups[half], tile, channels[half], false, halves[half], kChannels);
+                if (patch == nullptr) continue;
+                tile_of_group(*patch, patch_tiles, groups[half], tile, channels_of(*patch, groups[half]), true,
+                              halves[half], kChannels);
+            }
+            for (std::size_t row = tiles.first_row(tile); row < tiles.first_row(tile + 1); ++row) {
+                const std::size_t of_tile = (row - tiles.first_row(tile)) * kChannels;
+                const __m256 activated = silu(_mm256_load_ps(halves[0] + of_tile));
+                _mm256_storeu_ps(y + row * width + group * kChannels,
+                                 _mm256_mul_ps(activated, _mm256_load_ps(halves[1] + of_tile)));
+            }
         }
     }
 }

@@ -14,7 +14,7 @@
 namespace lacuna {
 namespace {
 
-using Body = void (*)(const void *, std::uint32_t);
+using Body = void (*)(const void *, std::uint32_t, int);
 
 // Spinning for about 50 microseconds covers the gap between two products of one forward pass; whoever owns the other
 // core gets it back after that.
@@ -37,10 +37,14 @@ class Pool {
         const std::uint64_t generation = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
         ticket_.store(generation << 32, std::memory_order_seq_cst);
         wake();
-        work_on(generation);
+        work_on(generation, 0);
         for (int spins = 0; finished_.load(std::memory_order_acquire) != chunks; ++spins) {
             // Whoever has the last chunk may wait for this very core.
-            if (spins < kSpins) _mm_pause(); else sched_yield();
+            if (spins < kSpins) {
+                _mm_pause();
+            } else {
+                sched_yield();
+            }
         }
         busy_.unlock();
         return true;
@@ -65,7 +69,7 @@ class Pool {
         awake_.notify_all();
     }
 
-    void work_on(std::uint64_t generation) {
+    void work_on(std::uint64_t generation, int thread) {
         std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
         while (true) {
             const Body body = body_.load(std::memory_order_relaxed);
@@ -76,7 +80,7 @@ class Pool {
                                                std::memory_order_acquire)) {
                 continue;
             }
-            body(work, chunk);
+            body(work, chunk, thread);
             finished_.fetch_add(1, std::memory_order_release);
             ticket = ticket_.load(std::memory_order_acquire);
         }
@@ -87,7 +91,7 @@ class Pool {
         while (true) {
             const std::uint64_t generation = next_generation(served);
             served = generation;
-            if (number < helpers_.load(std::memory_order_relaxed)) work_on(generation);
+            if (number < helpers_.load(std::memory_order_relaxed)) work_on(generation, number + 1);
         }
     }
 
@@ -145,7 +149,7 @@ void parallel_chunks(int threads, std::uint32_t chunks, Body body, const void *w
         Pool *shared = pool();
         if (shared != nullptr && shared->run(threads, chunks, body, work)) return;
     }
-    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) body(work, chunk);
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) body(work, chunk, 0);
 }
 
 }  // namespace lacuna
