@@ -37,6 +37,7 @@ from engine.models.gguf_file import GgufFile, Vocabulary, corrupt
 from engine.models.shape import PARTS, Qwen2Shape
 from engine.models.weight_files import save_weights
 from engine.protocol.errors import EngineError
+from engine.runtime.heap import trim_heap
 from engine.runtime.packed_matrix import PackedMatrix
 from engine.tokenizer import BpeTokenizer
 
@@ -120,6 +121,7 @@ def write_converted(
             (target / folded_name(adapter)).mkdir()
         for layer in range(shape.layers):
             _write_layer(target, file, shape, layer, adapter)
+            trim_heap()  # What one layer leaves free has holes that the next one does not fit in.
             _report(progress, (layer + 1) / (shape.layers + 4))
         _write_ends(target, file, shape)
         if adapter is not None:

@@ -35,13 +35,12 @@ class PackedMatrix:
 
         Every piece but the last has a multiple of 8 rows.
         """
-        quantised = [quantise_per_channel(piece) for piece in pieces]
-        packed = [pack(weight) for weight, _ in quantised]
-        return cls(
-            torch.cat(packed),
-            torch.cat([scale for _, scale in quantised]),
-            torch.cat([corrections(weight) for weight in packed]),
-        )
+        packed, scales = [], []
+        for piece in pieces:
+            weight, scale = quantise_per_channel(piece)
+            packed.append(pack(weight))
+            scales.append(scale)
+        return cls(torch.cat(packed), torch.cat(scales), torch.cat([corrections(weight) for weight in packed]))
 
     def unpacked(self, inputs: int) -> Int8Matrix:
         """int8 [out, inputs] and the scales."""
