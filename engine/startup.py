@@ -19,6 +19,7 @@ from engine.models.base import Denoiser
 from engine.models.detection import FAMILIES, family_and_layout
 from engine.models.loading import load_denoiser, packaged_weights
 from engine.protocol.errors import EngineError
+from engine.runtime.heap import trim_heap
 from engine.store import Entry, Located, Store
 
 WINDOW_TOKENS = 4096
@@ -81,6 +82,7 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
         window_tokens=config.window_tokens or WINDOW_TOKENS,
         progress=progress,
     )
+    trim_heap()
     return EngineCore(model, forward_ms=_costs(model, located.cache, threads, progress), threads=threads)
 
 

@@ -80,6 +80,10 @@ class Engine(Protocol):
         """Call `callback(state, message)` once for every change from now on."""
         ...
 
+    def on_loading(self, callback: Callable[[Loading], None]) -> None:
+        """Call `callback` with every step of the model's loading from now on."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -145,7 +149,6 @@ class EngineProcess:
         self._listeners.append(callback)
 
     def on_loading(self, callback: Callable[[Loading], None]) -> None:
-        """Call `callback` with every step of the model's loading from now on."""
         self._loading_listeners.append(callback)
 
     def start(self) -> None:

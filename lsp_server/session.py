@@ -17,6 +17,7 @@ from lsp_server.client import Editor
 from lsp_server.clock import Clock
 from lsp_server.document import Change, Document, apply_changes
 from lsp_server.engine_client import Engine, EngineState
+from lsp_server.engine_progress import EngineProgress
 from lsp_server.errors import Notice, notice_for_state
 from lsp_server.inflight import Inflight
 from lsp_server.positions import PositionEncoding
@@ -79,7 +80,9 @@ class Session:
         self._told: set[str] = set()
         self.engine_message = ""
         self._retried_at: float | None = None
+        self._engine_progress = EngineProgress(editor, clock, self.progress, lambda: self.capabilities.shows_progress)
         engine.on_state(self._on_engine_state)
+        engine.on_loading(self._engine_progress.heard)
 
     # The connection
 
@@ -245,6 +248,7 @@ class Session:
 
     def _on_engine_state(self, state: EngineState, message: str) -> None:
         self.engine_message = message
+        self._engine_progress.moved(state)
         notice = notice_for_state(state, message)
         logger.info("engine: %s", state)
         if state == "ready":

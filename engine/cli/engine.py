@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -127,12 +128,23 @@ def status(as_json: bool, **options: object) -> None:
 def _core_factory(config: EngineConfig) -> Callable[[Callable[[str, float], None]], Any]:
     def load(progress: Callable[[str, float], None]) -> Any:
         prepare_environment(os.environ)
+        _read_ahead(config.model)
         # torch is imported here, on the loop's thread, when the socket is already answering.
         from engine.startup import load_core
 
         return load_core(config, progress)
 
     return load
+
+
+def _read_ahead(model: str) -> None:
+    from engine.models.folder_record import converted_folder
+    from engine.models.readahead import read_ahead
+    from engine.store import Store
+
+    # A model given by its path may not have been looked at yet; loading says what is wrong with any of them.
+    with suppress(EngineError, OSError):
+        read_ahead(converted_folder(Store.of_user(os.environ).converted_dir(model), model))
 
 
 def _read(options: dict[str, object]) -> EngineConfig:

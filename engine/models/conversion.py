@@ -4,16 +4,18 @@ Owns the layout of the converted directory and that it appears whole or not at a
 
     manifest.json                      format, digest of the source, shape, special ids, size and time of every file
     tokenizer.json                     vocabulary and merges
-    embedding.safetensors              embedding (float16), final_norm
-    head.safetensors                   head.weight (int8), head.scale
-    layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight (int8), PART.scale
-    adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale of the weights with an adapter folded in
+    outer.safetensors                  final_norm, and embedding (float16) unless the head's rows serve as one
+    head.safetensors                   head.weight, head.scale, head.correction: see `runtime.packed`
+    layer-NNN.safetensors              attention_norm, mlp_norm, qkv_bias, and PART.weight, PART.scale, PART.correction
+    adapter-DIGEST/layer-NNN.safetensors   PART.weight, PART.scale, PART.correction with an adapter folded in; for the
+                                           parts in LOW_RANK_PARTS those of PART.lora_A and PART.lora_B instead
     adapter-DIGEST/manifest.json           format, size and time of every file of the folded weights
 """
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import shutil
@@ -26,25 +28,34 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
 
-from engine.models.adapter import Adapter
+from engine.models.adapter import Adapter, LowRank
 from engine.models.base import SpecialIds
 from engine.models.digest import sha256_of_file
 from engine.models.folder_record import FOLDED_PREFIX, read_record, write_record
 from engine.models.gguf_file import GgufFile, Vocabulary, corrupt
 from engine.models.shape import PARTS, Qwen2Shape
+from engine.models.weight_files import save_weights
 from engine.protocol.errors import EngineError
-from engine.runtime.linear import quantise_per_channel
+from engine.runtime.heap import trim_heap
+from engine.runtime.packed_matrix import PackedMatrix
 from engine.tokenizer import BpeTokenizer
 
 TOKENIZER = "tokenizer.json"
-EMBEDDING = "embedding.safetensors"
+OUTER = "outer.safetensors"
 HEAD = "head.safetensors"
 SMALL_TENSORS = ("attention_norm", "mlp_norm", "qkv_bias")
 """The float32 tensors of a layer's file."""
 
-_ROWS_AT_ONCE = 16384
+LOW_RANK_PARTS = ("gate_up",)
+"""The parts whose patch is kept beside them."""
+DOWN, UP = ".lora_A", ".lora_B"
+"""What such a patch's factors are called behind the part's name."""
+
+_ROWS_AT_ONCE = 8192
+_TIED_DISTANCE = 0.1
+"""How far apart, relative to their length, an embedding and a head are that one matrix was rounded to. The default
+model's file has one with 5 bits and one with 8, 0.044 apart; matrices of their own are about 1.4 apart."""
 # The tokenizer, norms, scales and file headers, beside the matrices themselves.
 _BESIDE_MATRICES_BYTES = 64 << 20
 _SPECIAL_TEXT = {
@@ -110,12 +121,9 @@ def write_converted(
             (target / folded_name(adapter)).mkdir()
         for layer in range(shape.layers):
             _write_layer(target, file, shape, layer, adapter)
+            trim_heap()  # What one layer leaves free has holes that the next one does not fit in.
             _report(progress, (layer + 1) / (shape.layers + 4))
-        save_file(
-            {"embedding": file.embedding(shape).half(), "final_norm": file.final_norm(shape)},
-            target / EMBEDDING,
-        )
-        save_file(_quantised("head", file.head(shape)), target / HEAD)
+        _write_ends(target, file, shape)
         if adapter is not None:
             write_record(target / folded_name(adapter), {})
         _write_manifest(target, manifest)
@@ -126,27 +134,28 @@ def fold_adapter(
     file: GgufFile, shape: Qwen2Shape, adapter: Adapter, out: Path, *, progress: Progress | None = None
 ) -> None:
     """Write int8 weights of `file` with `adapter` folded in (W + B A) into the converted directory `out`."""
-    _require_space(out, folded_bytes(shape), free_bytes)
+    _require_space(out, folded_bytes(shape) + _BESIDE_MATRICES_BYTES, free_bytes)
     with _written_whole(out / folded_name(adapter)) as target:
         for layer in range(shape.layers):
-            folded = (
-                _quantised(part, file.matrix(shape, layer, part) + adapter.patch(layer, part).dense()) for part in PARTS
-            )
-            save_file(_merged(folded), target / layer_name(layer))
+            folded = (_adapted(part, file.matrix(shape, layer, part), adapter.patch(layer, part)) for part in PARTS)
+            save_weights(_merged(folded), target / layer_name(layer))
             _report(progress, (layer + 1) / shape.layers)
         write_record(target, {})
 
 
 def converted_bytes(shape: Qwen2Shape, *, folded: bool) -> int:
-    """About how much a conversion takes on disk: int8 matrices and head, a float16 embedding, and the folded ones."""
-    layers = folded_bytes(shape)
-    return layers * (2 if folded else 1) + 3 * shape.vocab * shape.hidden + _BESIDE_MATRICES_BYTES
+    """At most how much a conversion takes on disk; a float16 embedding is not written where it is tied."""
+    layers = _matrix_bytes(shape, PARTS) + (folded_bytes(shape) if folded else 0)
+    return layers + 3 * shape.vocab * shape.hidden + _BESIDE_MATRICES_BYTES
 
 
 def folded_bytes(shape: Qwen2Shape) -> int:
-    """About how much the int8 matrices of all layers take on disk."""
-    sizes = (shape.part_size(part) for part in PARTS)
-    return shape.layers * sum(rows * columns for rows, columns in sizes)
+    """About how much the folded matrices of all layers take on disk; the patches beside the others are small."""
+    return _matrix_bytes(shape, [part for part in PARTS if part not in LOW_RANK_PARTS])
+
+
+def _matrix_bytes(shape: Qwen2Shape, parts: Iterable[str]) -> int:
+    return shape.layers * sum(math.prod(shape.part_size(part)) for part in parts)
 
 
 def is_current(out: Path, source_digest: str) -> bool:
@@ -217,6 +226,24 @@ def _read_layer(file: GgufFile, shape: Qwen2Shape, layer: int) -> None:
         file.matrix(shape, layer, part)
 
 
+def _write_ends(target: Path, file: GgufFile, shape: Qwen2Shape) -> None:
+    """What stands before and behind the layers. Rows of a tied head are at least as exact as its embedding's."""
+    outer = {"final_norm": file.final_norm(shape)}
+    if not _is_tied(file, shape):
+        outer["embedding"] = torch.cat([rows.half() for rows, _ in file.outer_rows(shape, _ROWS_AT_ONCE)])
+    save_weights(outer, target / OUTER)
+    head = PackedMatrix.of_rows(rows for _, rows in file.outer_rows(shape, _ROWS_AT_ONCE))
+    save_weights(_named("head", head), target / HEAD)
+
+
+def _is_tied(file: GgufFile, shape: Qwen2Shape) -> bool:
+    apart = whole = 0.0
+    for embedding, head in file.outer_rows(shape, _ROWS_AT_ONCE):
+        apart += float((embedding - head).square().sum())
+        whole += float(head.square().sum())
+    return apart <= _TIED_DISTANCE**2 * whole
+
+
 def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, adapter: Adapter | None) -> None:
     attention_norm, mlp_norm = file.norms(shape, layer)
     plain = {
@@ -227,25 +254,30 @@ def _write_layer(target: Path, file: GgufFile, shape: Qwen2Shape, layer: int, ad
     folded: dict[str, torch.Tensor] = {}
     for part in PARTS:
         dense = file.matrix(shape, layer, part)
-        plain |= _quantised(part, dense)
+        plain |= _packed(part, dense)
         if adapter is not None:
-            folded |= _quantised(part, dense + adapter.patch(layer, part).dense())
-    save_file(plain, target / layer_name(layer))
+            folded |= _adapted(part, dense, adapter.patch(layer, part))
+    save_weights(plain, target / layer_name(layer))
     if adapter is not None:
-        save_file(folded, target / folded_name(adapter) / layer_name(layer))
+        save_weights(folded, target / folded_name(adapter) / layer_name(layer))
+
+
+def _adapted(part: str, dense: torch.Tensor, patch: LowRank) -> dict[str, torch.Tensor]:
+    if part in LOW_RANK_PARTS:
+        return _packed(part + DOWN, patch.down) | _packed(part + UP, patch.up)
+    return _packed(part, dense + patch.dense())
 
 
 def _merged(tensors: Iterable[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     return {name: tensor for group in tensors for name, tensor in group.items()}
 
 
-def _quantised(name: str, dense: torch.Tensor) -> dict[str, torch.Tensor]:
-    # In pieces, so that the temporaries of a vocabulary-sized matrix stay small.
-    pieces = [quantise_per_channel(piece) for piece in torch.split(dense, _ROWS_AT_ONCE)]
-    return {
-        f"{name}.weight": torch.cat([weight for weight, _ in pieces]),
-        f"{name}.scale": torch.cat([scale for _, scale in pieces]),
-    }
+def _packed(name: str, dense: torch.Tensor) -> dict[str, torch.Tensor]:
+    return _named(name, PackedMatrix.of_rows([dense]))
+
+
+def _named(name: str, matrix: PackedMatrix) -> dict[str, torch.Tensor]:
+    return {f"{name}.weight": matrix.weight, f"{name}.scale": matrix.scale, f"{name}.correction": matrix.correction}
 
 
 def _write_manifest(target: Path, manifest: Manifest) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 FOLDED_PREFIX = "adapter-"
 

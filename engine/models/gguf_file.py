@@ -88,8 +88,24 @@ class GgufFile:
 
     def head(self, shape: Qwen2Shape) -> torch.Tensor:
         """[vocab, hidden] float32; the embedding where the file ties the two."""
-        name = "output.weight" if "output.weight" in self._header.tensors else "token_embd.weight"
-        return self._tensor(name, (shape.vocab, shape.hidden))
+        return self._tensor(self._head_name, (shape.vocab, shape.hidden))
+
+    def outer_rows(self, shape: Qwen2Shape, step: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """(embedding, head) a few rows at a time, each [step or what is left, hidden] float32.
+
+        Either of them whole takes several times the memory of a converted model.
+        """
+        sizes = {tuple(self._stored(name).shape) for name in ("token_embd.weight", self._head_name)}
+        if sizes != {(shape.vocab, shape.hidden)}:
+            raise corrupt(self._path, f"its embedding and head are not [{shape.vocab}, {shape.hidden}]: {sizes}")
+        for start in range(0, shape.vocab, step):
+            rows = slice(start, min(start + step, shape.vocab))
+            size = (rows.stop - rows.start, shape.hidden)
+            yield self._tensor("token_embd.weight", size, rows), self._tensor(self._head_name, size, rows)
+
+    @property
+    def _head_name(self) -> str:
+        return "output.weight" if "output.weight" in self._header.tensors else "token_embd.weight"
 
     def final_norm(self, shape: Qwen2Shape) -> torch.Tensor:
         """[hidden] float32."""
@@ -112,12 +128,16 @@ class GgufFile:
         fused = torch.cat([self._tensor(name, None) for name in names])
         return self._checked(f"blk.{layer} {part}", fused, shape.part_size(part))
 
-    def _tensor(self, name: str, size: tuple[int, ...] | None) -> torch.Tensor:
+    def _tensor(self, name: str, size: tuple[int, ...] | None, rows: slice = slice(None)) -> torch.Tensor:
+        stored = self._stored(name)
+        with _faults_named(self._path):
+            tensor = _dequantised(self._header, stored, rows)
+        return tensor if size is None else self._checked(name, tensor, size)
+
+    def _stored(self, name: str) -> StoredTensor:
         if name not in self._header.tensors:
             raise corrupt(self._path, f"tensor {name!r} is missing")
-        with _faults_named(self._path):
-            tensor = _dequantised(self._header, self._header.tensors[name])
-        return tensor if size is None else self._checked(name, tensor, size)
+        return self._header.tensors[name]
 
     def _checked(self, name: str, tensor: torch.Tensor, size: tuple[int, ...]) -> torch.Tensor:
         if tuple(tensor.shape) != size:
@@ -133,14 +153,14 @@ class GgufFile:
         return value
 
 
-def _dequantised(header: GgufHeader, stored: StoredTensor) -> torch.Tensor:
-    """The tensor as a float32 copy. Raises ValueError for an unknown type or a file cut short."""
+def _dequantised(header: GgufHeader, stored: StoredTensor, rows: slice) -> torch.Tensor:
+    """`rows` of the tensor, as a float32 copy. Raises ValueError for an unknown type or a file cut short."""
     import gguf
 
     kind = gguf.GGMLQuantizationType(stored.kind)
     *outer, row_bytes = gguf.quant_shape_to_byte_shape(stored.shape, kind)
     raw = np.frombuffer(header.data, np.uint8, count=math.prod(outer) * row_bytes, offset=stored.offset)
-    dense = gguf.quants.dequantize(_typed(raw.reshape(*outer, row_bytes), kind.name), kind)
+    dense = gguf.quants.dequantize(_typed(raw.reshape(*outer, row_bytes)[rows], kind.name), kind)
     return torch.from_numpy(np.array(dense, dtype=np.float32))
 
 

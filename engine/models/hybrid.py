@@ -6,7 +6,7 @@ is `network`'s, memory is `runtime.cache`'s, files are `loading`'s.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,10 +14,12 @@ import torch
 
 from engine.models.base import CanvasRows, Context, ModelFacts, Tokenizer
 from engine.models.network import RowPlan, Stack, run_stack
+from engine.models.packed_network import PackedStack, kernel_of
 from engine.models.shape import Qwen2Shape
 from engine.protocol.errors import EngineError
 from engine.runtime.attention import RotaryTable
-from engine.runtime.cache import CachedContext, CacheShape, ContextPool, window_exceeded
+from engine.runtime.cache import CachedContext, CacheShape, ContextPool, KeyValueCache, window_exceeded
+from engine.runtime.embedding import Embedding
 from engine.runtime.linear import Linear
 
 MASK_ID = -1
@@ -25,12 +27,16 @@ _ROWS_PER_PASS = 128
 """Rows of a long prompt computed at once: wide enough to be efficient, narrow enough to keep memory small."""
 
 
+_Runner = Callable[[RotaryTable, torch.Tensor, RowPlan, KeyValueCache, int], torch.Tensor]
+"""Rows through the layers of a stack: `network.run_stack` of one stack, however it is done."""
+
+
 @dataclass(frozen=True, slots=True)
 class HybridWeights:
-    """embedding: [vocab, hidden], any float dtype; `adapted` and mask_embedding [hidden] come from the adapter."""
+    """`adapted` and mask_embedding [hidden] come from the adapter."""
 
     shape: Qwen2Shape
-    embedding: torch.Tensor
+    embedding: Embedding
     plain: Stack
     head: Linear
     adapted: Stack | None = None
@@ -58,6 +64,8 @@ class HybridDenoiser:
         self._tokenizer = tokenizer
         self._facts = facts
         self._rotary = RotaryTable(shape.head_dim, shape.rope_theta, facts.window_tokens, device)
+        self._plain = _runner(weights.plain, shape)
+        self._adapted = _runner(weights.adapted, shape) if weights.adapted is not None else self._plain
         cache = CacheShape(shape.layers, shape.kv_heads, shape.head_dim, facts.window_tokens, cache_dtype, device)
         self._pool = ContextPool(partial(CachedContext, cache), contexts)
 
@@ -99,12 +107,12 @@ class HybridDenoiser:
         wanted = count if rows.logit_rows is None else min(rows.logit_rows, count)
         self._require_sound(rows)
         weights = self._weights
-        stack = weights.adapted if rows.adapted and weights.adapted is not None else weights.plain
+        run = self._adapted if rows.adapted else self._plain
         with torch.inference_mode():
             context.cache.reserve(count)
             plan = self._plan(context, rows)
             hidden = self._embedded(rows.ids.to(self._facts.device))
-            last = run_stack(stack, weights.shape, self._rotary, hidden, plan, context.cache, wanted)
+            last = run(self._rotary, hidden, plan, context.cache, wanted)
             context.cache.advance(count)
             return weights.head(last) if wanted else last.new_zeros(0, self._facts.vocab_size)
 
@@ -132,10 +140,16 @@ class HybridDenoiser:
         return RowPlan(rows.positions.to(self._facts.device), bias.to(self._facts.device))
 
     def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
-        embedded = torch.nn.functional.embedding(ids.clamp_min(0), self._weights.embedding).float()
+        embedded = self._weights.embedding(ids.clamp_min(0))
         if self._weights.mask_embedding is None:
             return embedded
         return torch.where((ids == MASK_ID)[:, None], self._weights.mask_embedding, embedded)
+
+
+def _runner(stack: Stack, shape: Qwen2Shape) -> _Runner:
+    if kernel_of(stack, shape) is not None:
+        return PackedStack(stack, shape).run
+    return partial(run_stack, stack, shape)
 
 
 def _own(context: Context) -> CachedContext:

@@ -6,29 +6,23 @@ Owns the order of things and where the packaged adapter lies; formats are `conve
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import torch
 from filelock import FileLock
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
+from safetensors import SafetensorError
 
 from engine.models.adapter import Adapter, load_adapter
 from engine.models.base import ModelFacts, SpecialIds
 from engine.models.conversion import (
-    EMBEDDING,
-    HEAD,
-    SMALL_TENSORS,
     TOKENIZER,
     Manifest,
     fold_adapter,
-    folded_name,
     is_current,
     is_folded,
-    layer_name,
     read_manifest,
     source_digest,
     special_ids,
@@ -38,17 +32,17 @@ from engine.models.conversion import (
 from engine.models.folder_record import converted_folder
 from engine.models.gguf_file import GgufFile, corrupt
 from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
+from engine.models.int8_weights import load_int8_weights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
 from engine.protocol.errors import EngineError
+from engine.runtime.embedding import FloatEmbedding
 from engine.runtime.linear import (
     FloatLinear,
-    Int8Matrix,
     Linear,
     LowRankLinear,
     configure_runtime,
     int8_is_supported,
-    int8_linears,
 )
 from engine.tokenizer import BpeTokenizer
 
@@ -172,7 +166,7 @@ def _alone_with(out: Path) -> Iterator[None]:
 
 def _load_converted(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
     manifest, adapter = _converted(source, out, adapter_file)
-    weights = _int8_weights(source, out, manifest.shape, adapter)
+    weights = load_int8_weights(out, manifest.shape, adapter, lambda done: source.report("load", done))
     tokenizer = BpeTokenizer.load(out / TOKENIZER)
     return weights, tokenizer, manifest.special, adapter
 
@@ -195,51 +189,6 @@ def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[M
     return found, adapter
 
 
-def _int8_weights(source: _Source, out: Path, shape: Qwen2Shape, adapter: Adapter | None) -> HybridWeights:
-    layer_files = [layer_name(index) for index in range(shape.layers)]
-    matrices = [(out / HEAD, "head")] + [(out / name, part) for name in layer_files for part in PARTS]
-    if adapter is not None:
-        folded = out / folded_name(adapter)
-        matrices += [(folded / name, part) for name in layer_files for part in PARTS]
-    head, *linears = int8_linears(
-        [partial(_int8_matrix, path, part) for path, part in matrices],
-        packed=lambda count: source.report("load", count / len(matrices)),
-    )
-    layers = [_small_tensors(out / name) for name in layer_files]
-    plain, adapted = (linears[: shape.layers * len(PARTS)], linears[shape.layers * len(PARTS) :])
-    outer = load_file(out / EMBEDDING)
-    return HybridWeights(
-        shape=shape,
-        embedding=outer["embedding"],
-        plain=_int8_stack(layers, plain, outer["final_norm"]),
-        head=head,
-        adapted=_int8_stack(layers, adapted, outer["final_norm"]) if adapter else None,
-        mask_embedding=adapter.mask_embedding if adapter else None,
-    )
-
-
-def _int8_matrix(path: Path, part: str) -> Int8Matrix:
-    with safe_open(path, framework="pt") as stored:
-        return stored.get_tensor(f"{part}.weight"), stored.get_tensor(f"{part}.scale")
-
-
-def _small_tensors(path: Path) -> dict[str, torch.Tensor]:
-    with safe_open(path, framework="pt") as stored:
-        return {name: stored.get_tensor(name).clone() for name in SMALL_TENSORS}
-
-
-def _int8_stack(
-    layers: Sequence[dict[str, torch.Tensor]], linears: Sequence[Linear], final_norm: torch.Tensor
-) -> Stack:
-    """Layers from their small tensors and their matrices, which lie layer by layer in the order of `PARTS`."""
-    rows = [linears[start : start + len(PARTS)] for start in range(0, len(linears), len(PARTS))]
-    built = (
-        LayerWeights(small["attention_norm"], small["mlp_norm"], small["qkv_bias"], *row)
-        for small, row in zip(layers, rows, strict=True)
-    )
-    return Stack(tuple(built), final_norm)
-
-
 def _load_float(
     source: _Source, cache_dir: Path, dtype: torch.dtype, device: torch.device, adapter_file: Path | None
 ) -> _Parts:
@@ -256,7 +205,7 @@ def _load_float(
     norm = file.final_norm(shape).to(device)
     weights = HybridWeights(
         shape=shape,
-        embedding=file.embedding(shape).to(device, dtype),
+        embedding=FloatEmbedding(file.embedding(shape).to(device, dtype)),
         plain=Stack(tuple(plain), norm),
         head=FloatLinear(file.head(shape).to(device, dtype)),
         adapted=Stack(tuple(adapted), norm) if adapter else None,
@@ -283,7 +232,7 @@ def patched_layer(
     for part in PARTS:
         patch = adapter.patch(index, part)
         base: Linear = getattr(layer, part)
-        parts[part] = LowRankLinear(base, patch.down.to(device, dtype), patch.up.to(device, dtype))
+        parts[part] = LowRankLinear(base, *(FloatLinear(factor.to(device, dtype)) for factor in (patch.down, patch.up)))
     return LayerWeights(layer.attention_norm, layer.mlp_norm, layer.qkv_bias, **parts)
 
 

@@ -16,6 +16,7 @@ from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
 from engine.protocol.errors import EngineError
+from engine.runtime.embedding import FloatEmbedding
 from engine.runtime.linear import FloatLinear, Linear, int8_linear, quantise_per_channel
 from engine.tokenizer import ByteTokenizer
 
@@ -82,7 +83,7 @@ def random_weights(shape: Qwen2Shape, generator: torch.Generator, precision: str
         adapted.append(_layer(ones, bias, patched, precision))
     return HybridWeights(
         shape=shape,
-        embedding=_normal(generator, shape.vocab, shape.hidden),
+        embedding=FloatEmbedding(_normal(generator, shape.vocab, shape.hidden)),
         plain=Stack(tuple(plain), ones),
         head=_linear(_normal(generator, shape.vocab, shape.hidden) * 0.3, precision),
         adapted=Stack(tuple(adapted), ones),

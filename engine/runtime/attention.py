@@ -65,9 +65,12 @@ class RotaryTable:
         self._cosine = angles.cos().to(device)
         self._sine = angles.sin().to(device)
 
+    def angles(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and sines of the angles at `positions` (int64 [n], below the table's length): each [n, dim / 2]."""
+        return self._cosine[positions], self._sine[positions]
+
     def rotate(self, x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """x: [n, heads, dim] float32; positions: [n] int64, below the table's length. Returns a new tensor."""
-        cosine = self._cosine[positions][:, None]
-        sine = self._sine[positions][:, None]
+        cosine, sine = (rows[:, None] for rows in self.angles(positions))
         first, second = x.chunk(2, dim=-1)
         return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)

@@ -70,6 +70,11 @@ class KeyValueCache:
         """`length + rows` rounded up to whole blocks."""
         return _whole_blocks(self.length + rows)
 
+    @property
+    def storage(self) -> torch.Tensor:
+        """All of it, [layers, 2, kv_heads, capacity, head_dim], for a kernel that fills and reads it where it lies."""
+        return self._store
+
     def view(self, layer: int, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The first `positions` keys and values of a layer: each [kv_heads, positions, head_dim]."""
         keys, values = self._store[layer, :, :, :positions].unbind(0)

@@ -2,6 +2,8 @@
 
 The only file that touches torch's deprecated quantised tensors. It must not know which model a layer belongs to.
 
+Three ways to one result: the project's own kernel (`packed`) where it was built, else fbgemm, else float32.
+
 The int8 scheme: weights are symmetric with one scale per output channel and stay within 7 bits; each row of the
 input is divided by its own absolute maximum and quantised to 8 bits. AVX2 adds pairs of products in 16 bits, and
 2 * 255 * 63 still fits. The spare bit belongs to the input: measured on the default model, 7-bit inputs with 8-bit
@@ -16,11 +18,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 import torch
 
 from engine.runtime.environment import prepare_environment
+from engine.runtime.packed import INPUTS, Kernel, PackedInt8Linear, find_kernel, pack, unpack
 
 _ENGINE = "fbgemm"
 _INPUT_SCALE = 1.0 / 127.5
@@ -55,13 +59,13 @@ class FloatLinear:
 class LowRankLinear:
     """A layer with a low-rank patch, unfolded: y = base(x) + B (A x). down (A): [rank, in], up (B): [out, rank]."""
 
-    def __init__(self, base: Linear, down: torch.Tensor, up: torch.Tensor) -> None:
-        self._base = base
-        self._down = FloatLinear(down)
-        self._up = FloatLinear(up)
+    def __init__(self, base: Linear, down: Linear, up: Linear) -> None:
+        self.base = base
+        self.down = down
+        self.up = up
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return self._base(x) + self._up(self._down(x))
+        return self.base(x).add_(self.up(self.down(x)))
 
 
 class Int8Linear:
@@ -87,13 +91,33 @@ class Int8Linear:
 
 
 def int8_is_supported() -> bool:
-    """Whether this torch build has the int8 kernels (x86 builds do, ARM builds do not)."""
-    return _ENGINE in torch.backends.quantized.supported_engines
+    """Whether there are int8 kernels: our own, or those of torch (x86 builds have them, ARM builds do not)."""
+    return find_kernel() is not None or _has_fbgemm()
 
 
 def int8_linear(weight: torch.Tensor, scale: torch.Tensor) -> Linear:
     """The layer whose dense weight is `weight * scale[:, None]`; weight: [out, in] int8, scale: [out] float32."""
     return int8_linears([lambda: (weight, scale)])[0]
+
+
+def packed_linear(
+    packed: torch.Tensor,
+    scale: torch.Tensor,
+    *,
+    columns: int | None = None,
+    correction: torch.Tensor | None = None,
+) -> Linear:
+    """`int8_linear` of weights that are packed already, which the own kernel reads where they lie.
+
+    packed: [ceil(out / 8), ceil(in / 4), 8, 4] int8 as `packed.pack` makes it; scale: [out] float32; columns: the
+    inputs, where they are no multiple of 4; correction: `packed.corrections`, where known. Without the kernel the
+    weights are unpacked and packed again for fbgemm. Raises ValueError for sizes that do not fit each other.
+    """
+    kernel = find_kernel()
+    if kernel is not None:
+        return PackedInt8Linear(packed, scale, kernel, columns=columns, correction=correction)
+    weight = unpack(packed, scale.shape[0])[:, : packed.shape[1] * INPUTS if columns is None else columns]
+    return int8_linear(weight, scale)
 
 
 def int8_linears(
@@ -104,7 +128,7 @@ def int8_linears(
     stored: each gives (weight, scale) as for `int8_linear` when its turn comes, on one of torch's number of threads,
     because packing a matrix is slow, single-threaded and outside the interpreter's lock. `packed` is told the count.
     """
-    make = _make_int8 if int8_is_supported() else _make_float
+    make = _maker()
     layers: list[Linear] = []
     with _quantised_engine(), ThreadPoolExecutor(torch.get_num_threads()) as pool:
         for layer in pool.map(lambda load: make(*load()), stored):
@@ -142,7 +166,22 @@ def _int8_product(relative: torch.Tensor, panel: Any) -> torch.Tensor:
     return product
 
 
-def _make_int8(weight: torch.Tensor, scale: torch.Tensor) -> Linear:
+def _maker() -> Callable[[torch.Tensor, torch.Tensor], Linear]:
+    kernel = find_kernel()
+    if kernel is not None:
+        return partial(_make_packed, kernel)
+    return _make_fbgemm if _has_fbgemm() else _make_float
+
+
+def _make_packed(kernel: Kernel, weight: torch.Tensor, scale: torch.Tensor) -> Linear:
+    return PackedInt8Linear(pack(weight), scale, kernel, columns=weight.shape[1])
+
+
+def _has_fbgemm() -> bool:
+    return _ENGINE in torch.backends.quantized.supported_engines
+
+
+def _make_fbgemm(weight: torch.Tensor, scale: torch.Tensor) -> Linear:
     pieces = zip(torch.split(weight, _PANEL_ROWS), torch.split(scale, _PANEL_ROWS), strict=True)
     return Int8Linear([_panel(rows, row_scale) for rows, row_scale in pieces], weight.shape[0])
 
@@ -163,7 +202,7 @@ def _quantised_engine() -> Iterator[None]:
     previous = torch.backends.quantized.engine
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=_DEPRECATED)
-        if int8_is_supported():
+        if _has_fbgemm():
             torch.backends.quantized.engine = _ENGINE
         try:
             yield

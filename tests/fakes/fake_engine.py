@@ -7,7 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Found, Rewrite, Stats, StatusReport, Stop
+from engine.protocol.messages import (
+    Done,
+    Draft,
+    Facts,
+    Fill,
+    Filled,
+    Found,
+    Loading,
+    Rewrite,
+    Stats,
+    StatusReport,
+    Stop,
+)
 from lsp_server.engine_client import EngineState
 
 FACTS = Facts(
@@ -56,6 +68,7 @@ class FakeEngine:
     starts: int = 0
     closed: bool = False
     _callbacks: list[Callable[[EngineState, str], None]] = field(default_factory=list)
+    _loading_callbacks: list[Callable[[Loading], None]] = field(default_factory=list)
     _released: asyncio.Event = field(default_factory=asyncio.Event)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,6 +89,14 @@ class FakeEngine:
 
     def on_state(self, callback: Callable[[EngineState, str], None]) -> None:
         self._callbacks.append(callback)
+
+    def on_loading(self, callback: Callable[[Loading], None]) -> None:
+        self._loading_callbacks.append(callback)
+
+    def tell_loading(self, loading: Loading) -> None:
+        """Tell how far the model is, as a real engine would."""
+        for callback in self._loading_callbacks:
+            callback(loading)
 
     def release(self) -> None:
         """Let every answer that is held go out, and later ones too."""

@@ -9,7 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.models.conversion import convert_gguf
+from engine.models.conversion import DOWN, LOW_RANK_PARTS, OUTER, UP, convert_gguf
+from engine.models.shape import PARTS
 from engine.protocol.errors import EngineError
 from tests.fakes.tiny_loading import difference, load, logits
 from tests.fakes.tiny_model import LAYERS, SPECIALS, TOKENS, TinyGguf, write_tiny_adapter, write_tiny_gguf
@@ -28,6 +29,32 @@ def test_a_file_without_a_head_uses_its_embedding(tmp_path: Path) -> None:
     write_tiny_gguf(path, TinyGguf(tied=True))
     model = load(path, precision="fp32")
     assert difference(logits(model), logits(load(path, name="tied8"))) < 0.2
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_tied_embedding_is_not_kept_beside_the_head(tmp_path: Path, tied: bool) -> None:
+    path = tmp_path / "tiny.gguf"
+    write_tiny_gguf(path, TinyGguf(tied=tied))
+    convert_gguf(path, tmp_path / "out")
+    kept = load_file(tmp_path / "out" / OUTER)
+    assert kept.keys() == {"final_norm"} | (set() if tied else {"embedding"})
+
+
+def test_without_the_kernel_the_logits_are_the_same(tiny: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = [logits(load(tiny, adapter=adapter), adapted=adapted) for adapted in (False, True)]
+    for module in ("engine.models.int8_weights", "engine.runtime.linear"):
+        monkeypatch.setattr(f"{module}.find_kernel", lambda: None)
+    unpacked = load(tiny, adapter=adapter)
+    for adapted in (False, True):
+        torch.testing.assert_close(logits(unpacked, adapted=adapted), first[adapted], rtol=1e-4, atol=1e-4)
+
+
+def test_the_patches_that_are_not_folded_in_lie_beside_their_matrices(tiny: Path, adapter: Path) -> None:
+    load(tiny, adapter=adapter)
+    (file,) = (tiny.parent / "cache" / "tiny-int8").glob("adapter-*/layer-001.safetensors")
+    parts = {name.removesuffix(".weight") for name in load_file(file) if name.endswith(".weight")}
+    unfolded = {f"{part}{factor}" for part in LOW_RANK_PARTS for factor in (DOWN, UP)}
+    assert parts == (set(PARTS) - set(LOW_RANK_PARTS)) | unfolded
 
 
 def test_facts_come_from_the_file(tiny: Path) -> None:

@@ -117,5 +117,5 @@ def test_a_bf16_layer_takes_and_gives_float32() -> None:
 
 def test_a_low_rank_patch_equals_the_dense_sum() -> None:
     weight, down, up, x = _random(24, 32), _random(4, 32, seed=1), _random(24, 4, seed=2), _random(3, 32, seed=3)
-    patched = LowRankLinear(FloatLinear(weight), down, up)
+    patched = LowRankLinear(FloatLinear(weight), FloatLinear(down), FloatLinear(up))
     torch.testing.assert_close(patched(x), x @ (weight + up @ down).T, rtol=1e-4, atol=1e-4)
