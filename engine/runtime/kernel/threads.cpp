@@ -21,9 +21,10 @@ using Body = void (*)(const void *, std::uint32_t, int);
 constexpr int kSpins = 1500;
 constexpr int kMaximumThreads = 64;
 
-// The work at hand is named by a ticket: its generation in the upper half, the next chunk in the lower. A chunk is
-// claimed by exchanging the ticket for its successor. While a chunk is unclaimed its work cannot end, so the fields
-// a worker read before a successful exchange belonged to the work it claimed a chunk of.
+// The work at hand is named by a ticket: its generation in the upper half, how many chunks nobody has claimed in the
+// lower. A chunk is claimed by exchanging the ticket for one with one chunk less. While a chunk is unclaimed its work
+// cannot end, so the fields read before a successful exchange belonged to the work a chunk was claimed of. Whether any
+// is left must be told by the ticket alone: the fields may already be those of the next work.
 class Pool {
    public:
     bool run(int threads, std::uint32_t chunks, Body body, const void *work) {
@@ -35,7 +36,7 @@ class Pool {
         helpers_.store(threads - 1, std::memory_order_relaxed);
         finished_.store(0, std::memory_order_relaxed);
         const std::uint64_t generation = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-        ticket_.store(generation << 32, std::memory_order_seq_cst);
+        ticket_.store(generation << 32 | chunks, std::memory_order_seq_cst);
         wake();
         work_on(generation, 0);
         for (int spins = 0; finished_.load(std::memory_order_acquire) != chunks; ++spins) {
@@ -72,11 +73,12 @@ class Pool {
     void work_on(std::uint64_t generation, int thread) {
         std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
         while (true) {
+            const auto unclaimed = static_cast<std::uint32_t>(ticket);
+            if (ticket >> 32 != generation || unclaimed == 0) return;
             const Body body = body_.load(std::memory_order_relaxed);
             const void *work = work_.load(std::memory_order_relaxed);
-            const std::uint32_t chunk = static_cast<std::uint32_t>(ticket);
-            if (ticket >> 32 != generation || chunk >= chunks_.load(std::memory_order_relaxed)) return;
-            if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
+            const std::uint32_t chunk = chunks_.load(std::memory_order_relaxed) - unclaimed;
+            if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel,
                                                std::memory_order_acquire)) {
                 continue;
             }

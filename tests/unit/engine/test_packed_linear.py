@@ -165,6 +165,16 @@ def test_several_callers_at_once_get_their_own_results(two_threads: object) -> N
 
 
 @needs_kernel
+def test_products_of_changing_size_one_after_another_keep_apart(two_threads: object) -> None:
+    # A helper that is done with one product must not take a chunk of the next one for one of the last.
+    layers = [PackedInt8Linear(pack(random_int8(size, 8)), scales(size), KERNELS[0]) for size in (16, 128, 40, 1000)]
+    x = random_rows(3, 8)
+    expected = [layer(x) for layer in layers]
+    for _ in range(1000):
+        assert all(torch.equal(layer(x), right) for layer, right in zip(layers, expected, strict=True))
+
+
+@needs_kernel
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_computes_too(two_threads: object) -> None:

@@ -49,8 +49,9 @@ def random_stack(shape: Qwen2Shape, kernel: Kernel, *, rank: int = 0, seed: int 
             if rank and index % 2 == 0:
                 down, up = normal(generator, rank, columns) / columns**0.5, normal(generator, rows, rank) / 4
                 parts[part] = LowRankLinear(parts[part], packed(down, kernel), packed(up, kernel))
-        norms = [1 + normal(generator, shape.hidden) / 10 for _ in range(2)]
-        layers.append(LayerWeights(*norms, normal(generator, shape.part_size("qkv")[0]) / 10, **parts))
+        first, second = (1 + normal(generator, shape.hidden) / 10 for _ in range(2))
+        bias = normal(generator, shape.part_size("qkv")[0]) / 10
+        layers.append(LayerWeights(first, second, bias, *(parts[part] for part in PARTS)))
     return Stack(tuple(layers), 1 + normal(generator, shape.hidden) / 10)
 
 
@@ -114,7 +115,7 @@ def test_a_row_is_bit_identical_alone_and_in_any_batch(kernel: Kernel, shape: Qw
     expected = torch.cat([singly.run(row[None]) for row in hidden])
     for pieces in ([43], [1, 42], [8, 8, 27], [20, 5, 9, 9]):
         together = Passes(stack, shape, by_kernel=True)
-        assert torch.equal(torch.cat([together.run(piece) for piece in hidden.split(pieces)]), expected), pieces
+        assert torch.equal(torch.cat([together.run(piece) for piece in torch.split(hidden, pieces)]), expected), pieces
         assert torch.equal(together.resident, singly.resident)
 
 
