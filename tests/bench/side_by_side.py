@@ -29,7 +29,7 @@ from engine.models.gguf_file import GgufFile
 from engine.protocol.messages import Fill, Rewrite
 from engine.store import Store
 from tests.bench.beside.machine import machine_facts
-from tests.bench.beside.neighbours import MOST_FOREIGN, Watch, at_rest
+from tests.bench.beside.neighbours import MOST_FOREIGN, Watch
 from tests.bench.beside.pipe import Answer, Worker
 from tests.bench.beside.rival_worker import PLAIN, SPECULATIONS
 from tests.bench.beside.store import Measurements
@@ -53,6 +53,7 @@ class Plan:
     scenarios: Sequence[str]
     cases: int
     seconds: float
+    most_foreign: float
 
     def wanted(self) -> list[Case]:
         """The cases, a few of each scenario when few are asked for."""
@@ -105,8 +106,6 @@ def time_cases(plan: Plan, kept: Measurements) -> None:
     """Measure what was not measured yet, until the plan's time is over."""
     began = monotonic()
     missing = [case for case in plan.wanted() if not kept.has_case(case)]
-    if not is_quiet("the machine at rest", at_rest()):
-        return
     if not kept.limits and (found := limits(plan)):
         kept.keep_limits(found)
     if not missing:
@@ -117,8 +116,8 @@ def time_cases(plan: Plan, kept: Measurements) -> None:
                 break
             watch = Watch()
             rows = list(measured(case, running, watch))
-            if is_quiet(case.key, watch):
-                kept.keep_case(rows)
+            if is_quiet(case.key, watch, plan.most_foreign):
+                kept.keep_case(row | {"foreign": round(watch.foreign, 3)} for row in rows)
         kept.keep_facts({name: worker.ask(op="facts") for name, worker in running.items()})
 
 
@@ -126,14 +125,15 @@ def limits(plan: Plan) -> Answer:
     """What the machine can do at most; nothing when others were at work."""
     watch = Watch()
     with Worker(LIMITS, str(plan.threads)) as worker:
-        found = worker.ask(watch)
-    return found if is_quiet("limits", watch) else {}
+        worker.ask(op="ready")
+        found = worker.ask(watch, op="measure")
+    return found if is_quiet("limits", watch, plan.most_foreign) else {}
 
 
-def is_quiet(what: str, watch: Watch) -> bool:
+def is_quiet(what: str, watch: Watch, most_foreign: float) -> bool:
     """Whether what was measured is to be kept; says so."""
-    quiet = watch.foreign <= MOST_FOREIGN
-    said = "quiet" if quiet else "not to be measured, others are at work"
+    quiet = watch.foreign <= most_foreign
+    said = "quiet" if quiet else "not kept, others are at work"
     print(f"{what}: {said} ({watch.foreign:.0%})", file=sys.stderr, flush=True)
     return quiet
 
@@ -184,6 +184,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_CASES} cases of each scenario")
     parser.add_argument("--stage", choices=("time", "check", "report", "all"), default="all")
     parser.add_argument("--seconds", type=float, default=0.0, help="begin no case after this time; 0 for no limit")
+    parser.add_argument("--most-foreign", type=float, default=MOST_FOREIGN, help="share of the machine others may use")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each engine")
     parser.add_argument("--speculation", choices=SPECULATIONS[1:], default="ngram_simple", help="of the rival")
     parser.add_argument("--out", type=Path, default=Path("tests/bench/out/side_by_side.jsonl"), help="measured so far")
@@ -202,6 +203,7 @@ def main() -> None:
         options.only,
         QUICK_CASES if options.quick else 0,
         options.seconds,
+        options.most_foreign,
     )
     kept = Measurements(options.out)
     if options.stage in ("time", "all"):

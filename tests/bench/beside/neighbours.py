@@ -6,8 +6,8 @@ What counts is all processor time of the machine less that of the process asked,
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Self
 
 import psutil
@@ -31,7 +31,7 @@ class Moment:
         idle = every.idle + getattr(every, "iowait", 0.0)
         # Time of guests is in `user` already.
         guests = getattr(every, "guest", 0.0) + getattr(every, "guest_nice", 0.0)
-        return cls(time.perf_counter(), sum(every) - idle - guests, own.user + own.system)
+        return cls(perf_counter(), sum(every) - idle - guests, own.user + own.system)
 
 
 @dataclass(slots=True)
@@ -52,12 +52,3 @@ class Watch:
         if not self.wall:
             return 0.0
         return min(1.0, max(0.0, self.seconds / self.wall / (os.cpu_count() or 1)))
-
-
-def at_rest(seconds: float = 1.0) -> Watch:
-    """What others use while this process does nothing."""
-    watch, process = Watch(), psutil.Process()
-    before = Moment.now(process)
-    time.sleep(seconds)
-    watch.add(before, Moment.now(process))
-    return watch

@@ -56,8 +56,10 @@ class Worker:
     def close(self) -> None:
         """Let the process end, which it does when nobody can ask any more."""
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait()
+        self._process.stdout.close()
 
     def __enter__(self) -> Self:
         return self

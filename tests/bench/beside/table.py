@@ -136,6 +136,7 @@ def details(measured: Sequence[Measurement]) -> dict[str, dict[str, float]]:
         numbers["prompt_tokens"] = statistics.median(one["ours"]["prompt_tokens"] for one in rows)
         numbers["cached_tokens"] = statistics.median(one["ours"]["cached_tokens"] for one in rows)
         numbers["encode_ms"] = round(statistics.median(one["ours"]["ms_encode"] for one in rows), 1)
+        numbers["foreign"] = max(one.get("foreign", 0.0) for one in rows)
         numbers["passes"] = round(statistics.mean(one["ours"]["passes"] for one in rows), 1)
         found[scenario] = numbers
     return found
