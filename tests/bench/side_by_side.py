@@ -7,9 +7,10 @@ included, whatever it would have written itself. Rewrites: each ends by itself, 
 tokens as ours. What is asked is in `beside/texts.py`; what is shown, in `beside/table.py`.
 
 Measured requests are kept in `--out`, so that a run can be cut in pieces: `--seconds 60` begins nothing new after a
-minute, the next call goes on. What was measured while others used more than a little of the machine is not kept, and
-measured by the next call. `--stage time` only measures, `check` only compares texts with plain greedy decoding (one
-token a pass, slow), `report` only prints; all three by default. Run it by hand on an idle machine.
+minute; the next call goes on, after what was asked last was asked again so that the caches are what they were. What was
+measured while others used more than a little of the machine is not kept, and measured by the next call. `--stage time`
+only measures, `check` only compares texts with plain greedy decoding (one token a pass, slow), `report` only prints; all
+three by default. Run it by hand on an idle machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -39,7 +40,7 @@ from tests.bench.beside.texts import SCENARIOS, Case, cases
 OWN, RIVAL, LIMITS = (f"tests.bench.beside.{name}" for name in ("own_worker", "rival_worker", "limits"))
 # Threads that spin for a moment after their work must not do so in the other engine's time.
 PAUSE_S = 0.05
-QUICK_CASES = 2
+QUICK_CASES, QUICK_REQUESTS = 2, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,14 @@ class Plan:
     threads: int
     speculation: str
     scenarios: Sequence[str]
-    cases: int
+    quick: bool
     seconds: float
     most_foreign: float
 
     def wanted(self) -> list[Case]:
-        """The cases, a few of each scenario when few are asked for."""
-        chosen = (cases(scenario) for scenario in self.scenarios)
-        return [case for found in chosen for case in (found[: self.cases] if self.cases else found)]
+        """The cases, and of a quick plan a few of each scenario with their first requests."""
+        found = [case for scenario in self.scenarios for case in cases(scenario)[: QUICK_CASES if self.quick else None]]
+        return [replace(case, requests=case.requests[:QUICK_REQUESTS]) for case in found] if self.quick else found
 
 
 @contextmanager
@@ -82,42 +83,47 @@ def told(request: Fill | Rewrite) -> Answer:
     return {"kind": type(request).__name__, **asdict(request)}
 
 
-def measured(case: Case, running: dict[str, Worker], watch: Watch) -> Iterator[Answer]:
-    """Each request of a case on every engine in turn; `watch` is told what others used of the machine meanwhile."""
-    for number, request in enumerate(case.requests):
+def measured(scenario: str, request: Fill | Rewrite, running: dict[str, Worker], watch: Watch) -> Answer:
+    """A request on every engine in turn; `watch` is told what others used of the machine meanwhile."""
+    sleep(PAUSE_S)
+    ours = running["ours"].ask(watch, op="ask", request=told(request), drafts=scenario != "decode")
+    row = {"scenario": scenario, "ours": ours}
+    rewriting = scenario == "rewrite"
+    for name in ("plain", "ngram") if rewriting else ("plain",):
         sleep(PAUSE_S)
-        ours = running["ours"].ask(watch, op="ask", request=told(request), drafts=case.scenario != "decode")
-        row = {"key": f"{case.key}/{number}", "scenario": case.scenario, "ours": ours}
-        rewriting = case.scenario == "rewrite"
-        for name in ("plain", "ngram") if rewriting else ("plain",):
-            sleep(PAUSE_S)
-            row[name] = running[name].ask(
-                watch,
-                op="ask",
-                prompt=ours["prompt"],
-                tokens=ours["tokens"],
-                whole=not rewriting,
-                stop=ours["stop_text"] if rewriting else "",
-            )
-        yield row
+        row[name] = running[name].ask(
+            watch,
+            op="ask",
+            prompt=ours["prompt"],
+            tokens=ours["tokens"],
+            whole=not rewriting,
+            stop=ours["stop_text"] if rewriting else "",
+        )
+    return row | {"foreign": round(watch.foreign, 3)}
 
 
 def time_cases(plan: Plan, kept: Measurements) -> None:
     """Measure what was not measured yet, until the plan's time is over."""
     began = monotonic()
-    missing = [case for case in plan.wanted() if not kept.has_case(case)]
     if not kept.limits and (found := limits(plan)):
         kept.keep_limits(found)
+    missing = [case for case in plan.wanted() if kept.missing_of(case)]
     if not missing:
         return
     with engines(plan) as running:
         for case in missing:
-            if plan.seconds and monotonic() - began > plan.seconds:
-                break
-            watch = Watch()
-            rows = list(measured(case, running, watch))
-            if is_quiet(case.key, watch, plan.most_foreign):
-                kept.keep_case(row | {"foreign": round(watch.foreign, 3)} for row in rows)
+            last = None
+            for number in kept.missing_of(case):
+                if plan.seconds and monotonic() - began > plan.seconds:
+                    break
+                if number and last != number - 1:
+                    # What a run that was ended before had left in the caches.
+                    measured(case.scenario, case.requests[number - 1], running, Watch())
+                watch = Watch()
+                row = measured(case.scenario, case.requests[number], running, watch)
+                if is_quiet(f"{case.key}/{number}", watch, plan.most_foreign):
+                    kept.keep({"key": f"{case.key}/{number}"} | row)
+                last = number
         kept.keep_facts({name: worker.ask(op="facts") for name, worker in running.items()})
 
 
@@ -181,12 +187,14 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.side_by_side", description=__doc__)
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=SCENARIOS, help="these scenarios")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_CASES} cases of each scenario")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK_CASES} cases of each scenario, {QUICK_REQUESTS} requests of each"
+    )
     parser.add_argument("--stage", choices=("time", "check", "report", "all"), default="all")
     parser.add_argument("--seconds", type=float, default=0.0, help="begin no case after this time; 0 for no limit")
     parser.add_argument("--most-foreign", type=float, default=MOST_FOREIGN, help="share of the machine others may use")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each engine")
-    parser.add_argument("--speculation", choices=SPECULATIONS[1:], default="ngram_simple", help="of the rival")
+    parser.add_argument("--speculation", choices=SPECULATIONS[1:], default="ngram_mod", help="of the rival")
     parser.add_argument("--out", type=Path, default=Path("tests/bench/out/side_by_side.jsonl"), help="measured so far")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args(arguments)
@@ -201,7 +209,7 @@ def main() -> None:
         options.threads,
         options.speculation,
         options.only,
-        QUICK_CASES if options.quick else 0,
+        options.quick,
         options.seconds,
         options.most_foreign,
     )

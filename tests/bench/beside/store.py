@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 from tests.bench.beside.pipe import Answer
@@ -12,7 +11,7 @@ from tests.bench.beside.texts import Case
 
 
 class Measurements:
-    """Reads what a file holds and appends to it. A case counts once all of its requests are there."""
+    """Reads what a file holds and appends to it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -30,14 +29,13 @@ class Measurements:
         """Every measurement, in the order they were made."""
         return list(self._rows.values())
 
-    def has_case(self, case: Case) -> bool:
-        """Whether every request of `case` was measured."""
-        return all(f"{case.key}/{number}" in self._rows for number in range(len(case.requests)))
+    def missing_of(self, case: Case) -> list[int]:
+        """Which of a case's requests, by number, were not measured."""
+        return [number for number in range(len(case.requests)) if f"{case.key}/{number}" not in self._rows]
 
-    def keep_case(self, measured: Iterable[Measurement]) -> None:
-        """Keep the measurements of a whole case, once it is whole."""
-        for one in list(measured):
-            self._keep({"measured": one})
+    def keep(self, one: Measurement) -> None:
+        """Keep a measurement."""
+        self._keep({"measured": one})
 
     def keep_check(self, one: Measurement, check: Answer) -> None:
         """Keep what was found of a measurement's text."""
