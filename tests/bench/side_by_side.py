@@ -9,8 +9,8 @@ tokens as ours. What is asked is in `beside/texts.py`; what is shown, in `beside
 Measured requests are kept in `--out`, so that a run can be cut in pieces: `--seconds 60` begins nothing new after a
 minute; the next call goes on, after what was asked last was asked again so that the caches are what they were. What was
 measured while others used more than a little of the machine is not kept, and measured by the next call. `--stage time`
-only measures, `check` only compares texts with plain greedy decoding (one token a pass, slow), `report` only prints; all
-three by default. Run it by hand on an idle machine.
+only measures, `check` only compares texts with plain greedy decoding (one token a pass, slow), `report` only prints;
+all three by default. Run it by hand on an idle machine.
 """
 
 from __future__ import annotations

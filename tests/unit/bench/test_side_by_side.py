@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from engine.diffusion.denoise import greedy
+from engine.diffusion.stopping import decode_prefix
 from engine.models.shape import Qwen2Shape
 from engine.models.tiny import tiny_denoiser
 from engine.prompts import fill_prompt
@@ -160,23 +162,18 @@ def test_a_worker_answers_though_its_libraries_print_and_tells_when_it_ended() -
 def test_greedy_ids_part_nowhere_and_others_where_they_differ() -> None:
     model = tiny_denoiser()
     prompt = fill_prompt(Fill("1", "python", "def f(x):\n", "\n", max_tokens=8), model.tokenizer, model.facts.special)
-    greedy: list[int] = []
-    for _ in range(6):
-        candidate = next(iter(partings_of(model, prompt, [*greedy, -1])))
-        assert candidate[0] == len(greedy)
-        greedy.append(_best(model, prompt, greedy))
-    assert partings_of(model, prompt, greedy) == []
-    wrong = [*greedy[:3], (greedy[3] + 1) % 200, *greedy[4:]]
+    context = model.context_for(prompt.ids)
+    model.encode(context, prompt.ids[context.length :])
+    ids = [token for token, _ in greedy(model, context, prompt.gap.pending, 6, adapted=prompt.gap.adapted)]
+    model.release(context)
+    assert partings_of(model, prompt, ids) == []
+    wrong = [*ids[:3], (ids[3] + 1) % 200, *ids[4:]]
     place, lead = partings_of(model, prompt, wrong)[0]
     assert place == 3
     assert lead > 0
-    text = text_of(model, prompt, greedy)
-    assert text == model.tokenizer.decode_bytes(greedy).decode(errors="ignore")
-
-
-def _best(model: Any, prompt: Any, settled: list[int]) -> int:
-    """The id behind `settled` that parts from nothing."""
-    return next(token for token in range(model.facts.vocab_size) if partings_of(model, prompt, [*settled, token]) == [])
+    special = model.facts.special.special
+    plain = model.tokenizer.decode_bytes([token for token in ids if token not in special])
+    assert text_of(model, prompt, ids) == decode_prefix(plain)
 
 
 def test_the_command_line_chooses_scenarios_and_refuses_unknown_ones() -> None:
