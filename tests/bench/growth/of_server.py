@@ -1,0 +1,173 @@
+"""How an editor's waiting grows with the file, with open documents and with other editors: real server, real engine.
+
+Latencies are of one typed character and the automatic inline completion behind it, the server's own wait for a pause in
+typing included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from time import perf_counter
+
+import psutil
+
+from engine.protocol.messages import Fill
+from lsp_server.engine_client import EngineProcess
+from tests.bench.growth.point import Point, point_of
+from tests.fakes.lsp_client import VSCODE, LspClient, area, change, initialize, start_process
+
+FILE_LINES = (1_000, 10_000, 100_000, 1_000_000)
+OPEN_DOCUMENTS = (1, 10, 100, 1_000)
+CLIENTS = (1, 2, 4, 8)
+KEYS = 8
+PATIENCE_S = 120.0
+IDLE_GOAL_S = 0.5
+SERVER = "tests.fakes.soak_server"
+
+
+@asynccontextmanager
+async def server(model: str) -> AsyncIterator[tuple[LspClient, psutil.Process]]:
+    """A server process that has found its engine, with one small document open."""
+    link = await start_process({"seed": 1, "model": model}, SERVER)
+    client = LspClient(link)
+    try:
+        await initialize(client, VSCODE)
+        client.notify("initialized", {})
+        client.open("total = 1\n", uri="file:///w/first.py")
+        async with asyncio.timeout(PATIENCE_S):
+            while (await client.request("workspace/executeCommand", {"command": "lacuna.status"}))["state"] != "ready":
+                await asyncio.sleep(0.2)
+        yield client, psutil.Process(link.process.pid)
+        await client.leave()
+    finally:
+        link.kill()
+        await client.wait()
+
+
+def text_of(lines: int) -> str:
+    """Python of so many lines: short functions, each different, a whole number of them and a rest."""
+    found: list[str] = []
+    number = 0
+    while len(found) < lines:
+        number += 1
+        found += [f"def step_{number}(value, factor):", f"    total_{number} = value * factor + {number}"]
+        found += [f"    return total_{number}", ""]
+    return "\n".join(found[:lines]) + "\n"
+
+
+async def key_seconds(client: LspClient, uri: str, line: int, typed: int) -> float:
+    """One character typed behind `typed` others on `line`, and the answer to the question at the new cursor."""
+    spot = (line, typed)
+    began = perf_counter()
+    client.send(change(typed + 1, "x", area(spot, spot), uri))
+    message = client.ghost(line, typed + 1, uri, triggerKind=2)
+    client.send(message)
+    await client.answer(message, PATIENCE_S)
+    return perf_counter() - began
+
+
+async def typed(client: LspClient, uri: str, lines: int) -> list[float]:
+    """Latencies of some keys on a blank line in the middle of a document of `lines` lines, a first one left out."""
+    line = lines // 8 * 4 + 3
+    times = [await key_seconds(client, uri, line, count) for count in range(KEYS + 1)]
+    return times[1:]
+
+
+async def file_curve(model: str) -> AsyncIterator[Point]:
+    """Keys in files of more and more lines; what opening cost, and what the server then holds."""
+    for lines in FILE_LINES:
+        async with server(model) as (client, process):
+            uri = "file:///w/large.py"
+            began = perf_counter()
+            client.open(text_of(lines), uri=uri, version=0)
+            await client.request("workspace/executeCommand", {"command": "lacuna.status"})
+            opened = perf_counter() - began
+            before = _cpu_seconds(process)
+            times = await typed(client, uri, lines)
+            spent = (_cpu_seconds(process) - before) / (KEYS + 1)
+            rss = process.memory_info().rss / 1e6
+            yield point_of("a key, by lines of the file", lines, times, open_ms=opened * 1000, rss_mb=rss)
+            yield point_of("the server's processor time for a key, by lines", lines, [spent])
+
+
+async def documents_curve(model: str) -> AsyncIterator[Point]:
+    """Keys in one document of 1,000 lines while more and more of 200 lines are open."""
+    async with server(model) as (client, process):
+        uri = "file:///w/edited.py"
+        client.open(text_of(1_000), uri=uri, version=0)
+        version = 0
+        for count in OPEN_DOCUMENTS:
+            while version < count - 1:
+                version += 1
+                client.open(text_of(200), uri=f"file:///w/other_{version}.py")
+            client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+            client.open(text_of(1_000), uri=uri, version=0)
+            times = await typed(client, uri, 1_000)
+            yield point_of("a key, by open documents", count, times, rss_mb=process.memory_info().rss / 1e6)
+
+
+async def clients_curve(model: str) -> AsyncIterator[Point]:
+    """Fills that 1, 2, 4, 8 clients ask of one engine at the same moment: until each has its answer."""
+    for count in CLIENTS:
+        clients = [EngineProcess(model, client=f"bench-{number}") for number in range(count)]
+        try:
+            await asyncio.gather(*(client.ready() for client in clients))
+            times: list[float] = []
+            began = perf_counter()
+            for turn in range(3):
+                asked = (_fill_seconds(client, f"{turn}-{n}-{count}") for n, client in enumerate(clients))
+                times += await asyncio.gather(*asked)
+            total = perf_counter() - began
+            yield point_of("a fill, by clients at once", count, times, fills_per_s=3 * count / total)
+        finally:
+            await asyncio.gather(*(client.close() for client in clients))
+
+
+async def _fill_seconds(client: EngineProcess, name: str) -> float:
+    request = Fill(name, "python", f"# {name}\n{text_of(40)}def last_{name[0]}(", "\n", max_tokens=16)
+    began = perf_counter()
+    await client.submit(request, wait=True)
+    return perf_counter() - began
+
+
+async def idle_curve(model: str, seconds: float) -> AsyncIterator[Point]:
+    """Processor time that server and engine use in `seconds` of nothing, with a document open and an answer given."""
+    async with server(model) as (client, process):
+        uri = "file:///w/rest.py"
+        client.open(text_of(1_000), uri=uri, version=0)
+        await typed(client, uri, 1_000)
+        engine = EngineProcess(model, client="bench")
+        try:
+            watched = {"server": process, "engine": psutil.Process((await engine.ready()).pid)}
+        finally:
+            await engine.close()
+        await asyncio.sleep(2.0)
+        before = {name: _cpu_seconds(each) for name, each in watched.items()}
+        await asyncio.sleep(seconds)
+        for name, each in watched.items():
+            spent = _cpu_seconds(each) - before[name]
+            yield point_of(f"{name}: processor time at rest, by seconds", round(seconds), [spent], goal_s=IDLE_GOAL_S)
+
+
+def curves(model: str, names: frozenset[str], idle_s: float) -> Iterator[Point]:
+    """The curves named, measured one after another."""
+    made = {
+        "files": file_curve(model),
+        "documents": documents_curve(model),
+        "clients": clients_curve(model),
+        "idle": idle_curve(model, idle_s),
+    }
+    for name, points in made.items():
+        if name in names:
+            yield from asyncio.run(_all(points))
+
+
+async def _all(points: AsyncIterator[Point]) -> list[Point]:
+    return [point async for point in points]
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
