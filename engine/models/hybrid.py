@@ -17,7 +17,7 @@ from engine.models.network import RowPlan, Stack, run_stack
 from engine.models.shape import Qwen2Shape
 from engine.protocol.errors import EngineError
 from engine.runtime.attention import RotaryTable
-from engine.runtime.cache import CachedContext, CacheShape, ContextPool, window_exceeded
+from engine.runtime.cache import MOST_BYTES, CachedContext, CacheShape, ContextPool, window_exceeded
 from engine.runtime.linear import Linear
 
 MASK_ID = -1
@@ -40,6 +40,7 @@ class HybridWeights:
 class HybridDenoiser:
     """A `Denoiser` over `HybridWeights`. Not thread-safe.
 
+    cache_bytes: what the keys and values resident between requests may take; see `ContextPool`.
     Logits are inference-mode tensors: read them, do not change them in place outside `torch.inference_mode`.
     """
 
@@ -50,7 +51,7 @@ class HybridDenoiser:
         facts: ModelFacts,
         *,
         cache_dtype: torch.dtype = torch.float32,
-        contexts: int = 3,
+        cache_bytes: int = MOST_BYTES,
     ) -> None:
         shape = weights.shape
         device = torch.device(facts.device)
@@ -59,7 +60,7 @@ class HybridDenoiser:
         self._facts = facts
         self._rotary = RotaryTable(shape.head_dim, shape.rope_theta, facts.window_tokens, device)
         cache = CacheShape(shape.layers, shape.kv_heads, shape.head_dim, facts.window_tokens, cache_dtype, device)
-        self._pool = ContextPool(partial(CachedContext, cache), contexts)
+        self._pool = ContextPool(partial(CachedContext, cache), cache_bytes)
 
     @property
     def facts(self) -> ModelFacts:
@@ -73,6 +74,11 @@ class HybridDenoiser:
         """See `Denoiser.context_for`. Only rows that came from `encode` are ever matched."""
         with torch.inference_mode():
             return self._pool.context_for(ids)
+
+    def spare_context_for(self, ids: Sequence[int]) -> CachedContext | None:
+        """See `Denoiser.spare_context_for`."""
+        with torch.inference_mode():
+            return self._pool.spare_context_for(ids)
 
     def release(self, context: Context) -> None:
         """See `Denoiser.release`."""

@@ -18,7 +18,7 @@ class DiffusionGemmaModel:
     """A `CanvasModel`. A locked place's logits are 0 for its id and -inf else, and its conditioning is that id's.
 
     filler: the id that fills a canvas shorter than the trained length, locked: an end of text. contexts: how many
-    prefixes stay resident.
+    prefixes of the window's length fit the memory of resident ones.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class DiffusionGemmaModel:
         self._filler = filler
         self._forbidden = facts.forbidden.to(network.device) if bool(facts.forbidden.any()) else None
         shape = ResidentShape(network.layer_shapes, network.dtype, network.device)
-        self._pool = ContextPool(lambda: GemmaContext(shape), contexts)
+        self._pool = ContextPool(lambda: GemmaContext(shape), contexts * shape.bytes_of(facts.window_tokens))
 
     @property
     def facts(self) -> CanvasFacts:

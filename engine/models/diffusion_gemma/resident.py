@@ -178,12 +178,22 @@ class GemmaContext:
     def __init__(self, shape: ResidentShape) -> None:
         self.cache = ResidentCache(shape)
         self.cached = 0
+        self._shape = shape
         self._encoded: list[int] = []
 
     @property
     def encoded(self) -> Sequence[int]:
         """The ids of the resident rows."""
         return self._encoded
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all layers' storage."""
+        return sum(store.nbytes for store in self.cache.stores)
+
+    def nbytes_for(self, rows: int) -> int:
+        """Bytes the storage takes with room for `rows` rows."""
+        return self._shape.bytes_of(rows)
 
     def remember(self, ids: Sequence[int]) -> None:
         """Note that `ids` have just become resident."""
