@@ -115,7 +115,7 @@ def test_where_only_one_context_fits_it_is_cut() -> None:
 
 def test_the_bytes_hold_whatever_is_asked() -> None:
     """Contexts of all lengths, of which many share a beginning, one job after another."""
-    dice, most = Random(3), 6 * ONE  # noqa: S311
+    dice, most = Random(3), 6 * ONE
     pool = pool_of(most)
     heads = [list(range(base, base + 400)) for base in (0, 5000)]
     seen = 0
