@@ -23,10 +23,11 @@ _JUDGED_ROWS = 8
 """Rows of the lead that run in the pass whose logits are wanted: more would cost the head more than a second pass."""
 
 
-def settle_lead(model: Denoiser, context: Context, prompt: Prompt) -> Prompt:
+def settle_lead(model: Denoiser, context: Context, prompt: Prompt, *, heal: bool = True) -> Prompt:
     """Put the lead's rows behind the prompt's and heal its end; a prompt without a lead comes back as it is.
 
-    `context` holds `prompt.ids` and then `prompt.rows` rows. One forward pass, or two for a long lead. Raises
+    `context` holds `prompt.ids` and then `prompt.rows` rows. One forward pass, or two for a long lead. heal: False
+    where the answer must be made token by token, as by rules; the text's own token stays then. Raises
     EngineError(window_exceeded) from the model.
     """
     if not prompt.lead:
@@ -40,6 +41,8 @@ def settle_lead(model: Denoiser, context: Context, prompt: Prompt) -> Prompt:
     layout = PassLayout(prompt.lead[first], prompt.lead[first + 1 :])
     rows = build_rows(layout, len(prompt.ids) + first, model.facts.mask_id, adapted=True)
     logits = model.step(context, rows)[-1, : allowed_ids(model)]
+    if not heal:
+        return prompt
     token, opening = healed(logits, model.tokenizer, prompt.gap.pending, model.facts.special.special)
     return replace(prompt, gap=replace(prompt.gap, pending=token), opening=opening)
 

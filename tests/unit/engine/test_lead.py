@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import EngineCore
-from engine.lead import LIKELIEST, healed
+from engine.lead import LIKELIEST, healed, settle_lead
 from engine.models.tiny import tiny_denoiser
 from engine.prompts import LEAD_CHARS, fill_prompt, lead_border
 from engine.protocol.messages import Fill
@@ -65,6 +65,15 @@ def test_what_was_typed_stays_where_nothing_likelier_begins_with_it() -> None:
     model = WordModel(WORDS, RETURN | {b"": [b"x", b"ret", b"return"]})
     done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1), fill("x\nret"))
     assert done.text == "u"
+
+
+def test_where_the_text_is_made_by_rules_the_end_stays_as_it_was_typed() -> None:
+    model = WordModel(WORDS, RETURN | {b"": [b"return"]})
+    prompt = fill_prompt(fill("x\nret"), model.tokenizer, model.facts.special)
+    context = model.context_for(prompt.ids)
+    model.encode(context, prompt.ids)
+    assert settle_lead(model, context, prompt, heal=False) == prompt
+    assert context.length == prompt.rows
 
 
 def test_the_line_limit_counts_what_the_healing_brought() -> None:
