@@ -110,9 +110,9 @@ def _is_whole(model: Denoiser, ids: Sequence[int]) -> bool:
 
 def _forward(model: Denoiser, context: Context, prompt: Prompt, trunk: tuple[int, ...]) -> torch.Tensor:
     """Logits of every place of the trunk and the one behind it; its rows stay in the context."""
-    context.truncate(len(prompt.ids))
+    context.truncate(prompt.rows)
     layout = PassLayout(prompt.gap.pending, trunk)
-    rows = build_rows(layout, len(prompt.ids), model.facts.mask_id, adapted=prompt.gap.adapted)
+    rows = build_rows(layout, prompt.rows, model.facts.mask_id, adapted=prompt.gap.adapted)
     return model.step(context, rows)
 
 
@@ -166,7 +166,7 @@ class _Branches:
 
     def _rewind(self, depth: int) -> None:
         """Leave prompt, pending token and `depth` tokens of the trunk in the context, computing what was lost."""
-        base = len(self._prompt.ids) + 1
+        base = self._prompt.rows + 1
         if depth > self._intact:
             self._context.truncate(base + self._intact)
             lost = self._trunk[self._intact : depth]

@@ -32,7 +32,8 @@ class EngineConfig:
     `model` is a name of the registry, or the absolute path of a GGUF file or a model's folder. `family` and
     `precision` of "auto" mean what the model's registry entry recommends; `threads` and `window_tokens` of 0
     likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `adapter` is
-    whether the family's low-rank patch is applied where there is one.
+    whether the family's low-rank patch is applied where there is one. `cache_mib` bounds the memory, in MiB, of
+    prompts kept between requests.
     """
 
     model: str = DEFAULT_MODEL
@@ -44,6 +45,7 @@ class EngineConfig:
     idle_limit_s: float = DEFAULT_IDLE_LIMIT_S
     transport: Transport = "auto"
     adapter: bool = True
+    cache_mib: int = 512
 
 
 def read_config(options: Mapping[str, object], env: Mapping[str, str], *, cores: int | None = None) -> EngineConfig:

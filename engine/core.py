@@ -18,11 +18,13 @@ from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.obeying import denoise_obeying
-from engine.diffusion.stopping import decode_prefix
+from engine.diffusion.stopping import cut_at_lines, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
+from engine.foresight import likely_next
 from engine.hole_by_hole import hole_by_hole
-from engine.job import Run
+from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
+from engine.lead import settle_lead
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
@@ -50,6 +52,7 @@ class EngineCore:
         self._clock = clock
         self._watch: Watch | None = None
         self._vocabulary: Vocabulary | None = None
+        self._likely: tuple[Fill, ...] = ()
 
     @property
     def facts(self) -> Facts:
@@ -69,6 +72,20 @@ class EngineCore:
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
         return self._run(request, Timing(self._clock()))
+
+    def prepare(self) -> Preparation:
+        """Encode what the next request will likely begin with; see `job.PreparingCore`. One step is a few rows."""
+        for request in self._likely:
+            ids = fill_prompt(request, self._model.tokenizer, self._model.facts.special).ids
+            context = self._model.spare_context_for(ids)
+            if context is None:
+                continue
+            try:
+                while context.length < len(ids):
+                    self._model.encode(context, ids[context.length : context.length + self._config.idle_chunk])
+                    yield None
+            finally:
+                self._model.release(context)
 
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
@@ -90,15 +107,24 @@ class EngineCore:
             cached = context.length
             complete = yield from self._encode(context, prompt, timing)
             timing.encoded = timing.first_draft = self._clock()
+            if complete and prompt.lead:
+                prompt = settle_lead(self._model, context, prompt, heal=rules is None)
+                timing.encoded = timing.first_draft = self._clock()
+                yield None
             if not complete:
                 result = Denoised("", "deadline", 0, 0, ())
+            elif cut_at_lines(prompt.opening, prompt.limits.max_lines) is not None:
+                result = Denoised("", "lines", 0, 0, ())
             else:
                 result = yield from self._denoise(request, prompt, context, decision, rules, timing)
                 others = yield from self._alternatives(request, prompt, context, decision, result, timing)
         finally:
             self._model.release(context)
         stats = self._stats(prompt, decision, result, cached, timing)
-        return Done(request.id, result.text, stats, others)
+        text = _whole(prompt, result.text)
+        if isinstance(request, Fill):
+            self._likely = likely_next(request, text)
+        return Done(request.id, text, stats, others)
 
     def _read_vocabulary(self) -> Vocabulary:
         """What each id writes, read once and only for who asks for constraints."""
@@ -116,11 +142,11 @@ class EngineCore:
             prompt = rewrite_prompt(request, self._model.tokenizer, facts.special)
         # A pass may hold a whole draft and its masks beyond the settled tokens.
         spare = self._config.width + 1 + self._config.mask_anchors * self._config.mask_width
-        room = facts.window_tokens - len(prompt.ids) - spare
+        room = facts.window_tokens - prompt.rows - spare
         if room < 1:
             raise EngineError(
                 "window_exceeded",
-                f"the text needs {len(prompt.ids)} tokens, the model's window holds {facts.window_tokens}",
+                f"the text needs {prompt.rows} tokens, the model's window holds {facts.window_tokens}",
                 "select less text or shorten the instruction" if isinstance(request, Rewrite) else "select less text",
             )
         limits = replace(prompt.limits, max_tokens=min(prompt.limits.max_tokens, room))
@@ -169,7 +195,7 @@ class EngineCore:
             step += 1
             if step == 1:
                 timing.first_draft = self._clock()
-            yield self._draft(request.id, canvas, step, prompt.limits.max_tokens) if request.wants_drafts else None
+            yield self._draft(request.id, canvas, step, prompt) if request.wants_drafts else None
 
     def _alternatives(
         self,
@@ -189,7 +215,8 @@ class EngineCore:
         def expired() -> bool:
             return self._expired(prompt, timing)
 
-        yield Found(request.id, first.text)
+        text = _whole(prompt, first.text)
+        yield Found(request.id, text)
         others = alternatives(self._model, context, prompt, first, wanted, decision.config, expired)
         told: tuple[str, ...] = ()
         while True:
@@ -197,15 +224,16 @@ class EngineCore:
                 found = next(others)
             except StopIteration as finished:
                 every: tuple[str, ...] = finished.value
-                return every
-            yield Found(request.id, first.text, found) if found != told else None
+                return tuple(_whole(prompt, other) for other in every)
+            shown = tuple(_whole(prompt, other) for other in found)
+            yield Found(request.id, text, shown) if found != told else None
             told = found
 
-    def _draft(self, job: str, canvas: Canvas, step: int, steps: int) -> Draft:
+    def _draft(self, job: str, canvas: Canvas, step: int, prompt: Prompt) -> Draft:
         tokenizer = self._model.tokenizer
-        settled = tokenizer.decode_bytes(canvas.settled_ids)
+        settled = prompt.opening.encode() + tokenizer.decode_bytes(canvas.settled_ids)
         text = decode_prefix(settled + tokenizer.decode_bytes(canvas.ids[canvas.free].tolist()))
-        return draft_message(job, text, len(decode_prefix(settled)), step, steps)
+        return draft_message(job, text, len(decode_prefix(settled)), step, prompt.limits.max_tokens)
 
     def _expired(self, prompt: Prompt, timing: Timing) -> bool:
         return timing.expired(self._clock(), prompt.limits.deadline_ms)
@@ -218,10 +246,19 @@ class EngineCore:
             stop=stop,
             passes=result.passes,
             tokens=result.tokens,
-            prompt_tokens=len(prompt.ids),
+            prompt_tokens=prompt.rows,
             cached_tokens=cached,
             ms_encode=timing.ms(timing.encoded),
             ms_first_draft=timing.ms(timing.first_draft),
             ms_total=timing.ms(self._clock()),
             drafts=result.drafts,
         )
+
+
+def _whole(prompt: Prompt, text: str) -> str:
+    """A text for the gap with what stands before it, within the line limit."""
+    if not prompt.opening:
+        return text
+    whole = prompt.opening + text
+    cut = cut_at_lines(whole, prompt.limits.max_lines)
+    return whole if cut is None else cut

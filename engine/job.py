@@ -8,11 +8,12 @@ more is computed for it. This is what makes cancel, deadline and interleaving po
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite
 
 Run = Generator[Draft | Found | None, None, Done]
+Preparation = Generator[None, None, None]
 
 
 class Core(Protocol):
@@ -23,4 +24,17 @@ class Core(Protocol):
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job. Computes nothing until the first `next()`; the clock of the stats starts here."""
+        ...
+
+
+@runtime_checkable
+class PreparingCore(Core, Protocol):
+    """A core that has something to do while no job is there."""
+
+    def prepare(self) -> Preparation:
+        """Work for the requests that will likely come, in steps as short as a pass of a few rows.
+
+        It is begun when the last job has ended, closed before another begins, and may be begun any number of times:
+        what is done already costs nothing. No answer depends on how much of it was done.
+        """
         ...

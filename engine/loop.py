@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.job import Core, Run
+from engine.job import Core, Preparation, PreparingCore, Run
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Found, Reply, Rewrite
 from engine.scheduler import Scheduler
@@ -103,6 +103,7 @@ class EngineLoop:
         self._scheduler: Scheduler[Key] = Scheduler()
         self._jobs: dict[Key, tuple[Run, Fill | Rewrite]] = {}
         self._core: Core | None = None
+        self._preparation: Preparation | None = None
         self._draining = False
 
     def post(self, message: Inward) -> None:
@@ -147,10 +148,12 @@ class EngineLoop:
                 self._step(key)
             elif self._draining:
                 return
+            elif self._preparation is not None:
+                self._prepare(self._preparation)
 
     def _read_inbox(self) -> None:
-        """Take in everything that has arrived; wait for something when there is no job to step."""
-        if not self._jobs and not self._draining:
+        """Take in everything that has arrived; wait for something when there is nothing to step."""
+        if not self._jobs and not self._draining and self._preparation is None:
             self._take(self._inbox.get())
         while not self._inbox.empty():
             self._take(self._inbox.get())
@@ -173,6 +176,7 @@ class EngineLoop:
         if self._draining:
             self._reply(key, refusal_while_draining(request.id))
             return
+        self._end_preparation()
         try:
             assert self._core is not None
             run = self._core.start(request)
@@ -211,8 +215,24 @@ class EngineLoop:
         self._close(run)
         self._reply(key, Cancelled(key[1]))
 
+    def _prepare(self, preparation: Preparation) -> None:
+        """One step of the work nobody waits for. Its faults end it and nothing else."""
+        try:
+            next(preparation)
+        except StopIteration:
+            self._preparation = None
+        except Exception as fault:  # noqa: BLE001 - no job depends on it
+            log_fault("preparing for the next request failed", fault)
+            self._preparation = None
+
+    def _end_preparation(self) -> None:
+        if self._preparation is not None:
+            self._close(self._preparation)
+            self._preparation = None
+
     def _drain(self) -> None:
         self._draining = True
+        self._end_preparation()
         for key in self._scheduler.started():
             self._cancel(key)
         for key in list(self._jobs):
@@ -220,10 +240,14 @@ class EngineLoop:
             self._reply(key, refusal_while_draining(key[1]))
 
     def _forget(self, key: Key) -> tuple[Run, Fill | Rewrite]:
+        """Take a job out. What can be prepared is prepared when the last one is gone."""
         self._scheduler.remove(key)
-        return self._jobs.pop(key)
+        forgotten = self._jobs.pop(key)
+        if not self._jobs and not self._draining and isinstance(self._core, PreparingCore):
+            self._preparation = self._core.prepare()
+        return forgotten
 
-    def _close(self, run: Run) -> None:
+    def _close(self, run: Run | Preparation) -> None:
         try:
             run.close()
         except Exception as fault:  # noqa: BLE001 - the job is over whatever its clean-up does

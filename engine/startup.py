@@ -80,6 +80,7 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
         adapter=_adapter(config, located.entry),
         threads=threads,
         window_tokens=config.window_tokens or WINDOW_TOKENS,
+        cache_bytes=config.cache_mib * 2**20,
         progress=progress,
     )
     trim_heap()

@@ -17,6 +17,7 @@ class VerifyConfig(FromMapping):
     mask_width, mask_anchors: most masks behind one anchor, and most anchors that get masks in one pass.
     row_cost: what one row more costs, as a share of a single-token pass; the router sets what was measured.
     prompt_chunk: prompt tokens encoded in one step; bounds how long a cancel can take.
+    idle_chunk: those encoded in one step while nobody waits; bounds how long a request may wait for it.
     """
 
     width: int = 32
@@ -28,14 +29,15 @@ class VerifyConfig(FromMapping):
     mask_anchors: int = 4
     row_cost: float = 0.08
     prompt_chunk: int = 64
+    idle_chunk: int = 16
 
     def __post_init__(self) -> None:
         if self.width < 0:
             raise ValueError(f"width must not be negative, got {self.width}")
         if self.ngram_min < 1:
             raise ValueError(f"ngram_min must be positive, got {self.ngram_min}")
-        if self.prompt_chunk < 1 or self.mask_width < 0 or self.mask_anchors < 0:
-            raise ValueError("prompt_chunk must be positive, mask_width and mask_anchors not negative")
+        if min(self.prompt_chunk, self.idle_chunk) < 1 or self.mask_width < 0 or self.mask_anchors < 0:
+            raise ValueError("prompt_chunk and idle_chunk must be positive, mask_width and mask_anchors not negative")
         if not self.row_cost >= 0.0:
             raise ValueError(f"row_cost must not be negative, got {self.row_cost}")
 

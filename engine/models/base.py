@@ -110,7 +110,14 @@ class Denoiser(Protocol):
         """A context holding the longest resident common prefix of `ids` (at most `len(ids)` rows), ready to extend.
 
         The caller owns it until `release`: jobs are interleaved, so a context in use is never matched or recycled
-        for another. The least recently used free one is recycled; when none is free a new one is made.
+        for another. What was not used for longest makes room when all of them take too much memory.
+        """
+        ...
+
+    def spare_context_for(self, ids: Sequence[int]) -> Context | None:
+        """As `context_for`, for work that nobody waits for; None when `ids` are resident or memory is short.
+
+        Contexts used lately stay as they are.
         """
         ...
 

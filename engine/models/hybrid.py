@@ -18,7 +18,7 @@ from engine.models.packed_network import PackedStack, kernel_of
 from engine.models.shape import Qwen2Shape
 from engine.protocol.errors import EngineError
 from engine.runtime.attention import RotaryTable
-from engine.runtime.cache import CachedContext, CacheShape, ContextPool, KeyValueCache, window_exceeded
+from engine.runtime.cache import MOST_BYTES, CachedContext, CacheShape, ContextPool, KeyValueCache, window_exceeded
 from engine.runtime.embedding import Embedding
 from engine.runtime.linear import Linear
 
@@ -46,6 +46,7 @@ class HybridWeights:
 class HybridDenoiser:
     """A `Denoiser` over `HybridWeights`. Not thread-safe.
 
+    cache_bytes: what the keys and values resident between requests may take; see `ContextPool`.
     Logits are inference-mode tensors: read them, do not change them in place outside `torch.inference_mode`.
     """
 
@@ -56,7 +57,7 @@ class HybridDenoiser:
         facts: ModelFacts,
         *,
         cache_dtype: torch.dtype = torch.float32,
-        contexts: int = 3,
+        cache_bytes: int = MOST_BYTES,
     ) -> None:
         shape = weights.shape
         device = torch.device(facts.device)
@@ -67,7 +68,7 @@ class HybridDenoiser:
         self._plain = _runner(weights.plain, shape)
         self._adapted = _runner(weights.adapted, shape) if weights.adapted is not None else self._plain
         cache = CacheShape(shape.layers, shape.kv_heads, shape.head_dim, facts.window_tokens, cache_dtype, device)
-        self._pool = ContextPool(partial(CachedContext, cache), contexts)
+        self._pool = ContextPool(partial(CachedContext, cache), cache_bytes)
 
     @property
     def facts(self) -> ModelFacts:
@@ -81,6 +82,11 @@ class HybridDenoiser:
         """See `Denoiser.context_for`. Only rows that came from `encode` are ever matched."""
         with torch.inference_mode():
             return self._pool.context_for(ids)
+
+    def spare_context_for(self, ids: Sequence[int]) -> CachedContext | None:
+        """See `Denoiser.spare_context_for`."""
+        with torch.inference_mode():
+            return self._pool.spare_context_for(ids)
 
     def release(self, context: Context) -> None:
         """See `Denoiser.release`."""

@@ -36,6 +36,7 @@ from engine.models.int8_weights import load_int8_weights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
 from engine.protocol.errors import EngineError
+from engine.runtime.cache import MOST_BYTES
 from engine.runtime.embedding import FloatEmbedding
 from engine.runtime.linear import (
     FloatLinear,
@@ -75,11 +76,13 @@ def load_denoiser(
     adapter: Path | None,
     threads: int | None,
     window_tokens: int = 4096,
+    cache_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> HybridDenoiser:
     """Load the GGUF at `model_path`, converting it under `cache_dir` if that has not been done.
 
     precision: "int8" (CPU only), "fp32" or "bf16"; the float ones read the GGUF itself and cache nothing.
+    cache_bytes: what prompts kept resident between requests may take together.
     progress: called with a stage ("read", "convert", "fold", "load") and a fraction of it.
     Raises EngineError: model_missing, model_corrupt, model_unsupported, no_space, internal.
     """
@@ -109,7 +112,7 @@ def load_denoiser(
         special=special,
     )
     cache_dtype = torch.float32 if precision == "int8" else _DTYPES[precision]
-    return HybridDenoiser(weights, tokenizer, facts, cache_dtype=cache_dtype)
+    return HybridDenoiser(weights, tokenizer, facts, cache_dtype=cache_dtype, cache_bytes=cache_bytes)
 
 
 _Parts = tuple[HybridWeights, BpeTokenizer, SpecialIds, Adapter | None]

@@ -14,7 +14,12 @@ import torch
 from engine.protocol.errors import EngineError
 from engine.runtime.attention import BLOCK
 
-_GROWTH = 4 * BLOCK
+_GROWTH = 2 * BLOCK
+MOST_BYTES = 512 * 2**20
+"""What resident contexts may take together unless something else is asked for: some forty of a thousand tokens on the
+default model, which keeps 24 KiB for each."""
+LOST_ROWS = 48
+"""A context is cut for a request when it loses at most so many rows, and not more than it keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,17 @@ class KeyValueCache:
     def capacity(self) -> int:
         """Rows that fit without growing; a multiple of `attention.BLOCK`."""
         return self._store.shape[3]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the storage takes, rows that are not resident included."""
+        return self._store.nbytes
+
+    def nbytes_for(self, rows: int) -> int:
+        """Bytes the storage takes with room for `rows` rows."""
+        shape = self._shape
+        values = 2 * shape.layers * shape.kv_heads * shape.head_dim
+        return values * self._capacity_for(rows) * shape.dtype.itemsize
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` more. Raises EngineError(window_exceeded) past the window; changes nothing then."""
@@ -95,10 +111,11 @@ class KeyValueCache:
 
     def _allocate(self, rows: int) -> torch.Tensor:
         shape = self._shape
-        steps = -(-rows // _GROWTH)
-        capacity = min(steps * _GROWTH, _whole_blocks(shape.window_tokens))
-        size = (shape.layers, 2, shape.kv_heads, capacity, shape.head_dim)
+        size = (shape.layers, 2, shape.kv_heads, self._capacity_for(rows), shape.head_dim)
         return torch.zeros(size, dtype=shape.dtype, device=shape.device)
+
+    def _capacity_for(self, rows: int) -> int:
+        return min(-(-rows // _GROWTH) * _GROWTH, _whole_blocks(self._shape.window_tokens))
 
 
 class CachedContext:
@@ -117,6 +134,13 @@ class CachedContext:
         """Ids of the leading rows that came from `encode`; only these may be matched as a prefix."""
         return self._encoded
 
+    @property
+    def nbytes(self) -> int:
+        return self.cache.nbytes
+
+    def nbytes_for(self, rows: int) -> int:
+        return self.cache.nbytes_for(rows)
+
     def truncate(self, length: int) -> None:
         self.cache.truncate(length)
         del self._encoded[length:]
@@ -133,10 +157,19 @@ class CachedContext:
 
 
 class PooledContext(Protocol):
-    """What the pool needs of a context: which ids its rows came from, cutting it, and copying another's rows."""
+    """What the pool needs of a context: its rows' ids and bytes, cutting it, and copying another's rows."""
 
     @property
     def encoded(self) -> Sequence[int]: ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes it takes now."""
+        ...
+
+    def nbytes_for(self, rows: int) -> int:
+        """Bytes it would take with `rows` rows."""
+        ...
 
     def truncate(self, length: int) -> None: ...
 
@@ -147,50 +180,94 @@ _Context = TypeVar("_Context", bound=PooledContext)
 
 
 class ContextPool(Generic[_Context]):
-    """A few resident contexts; hands out the one that shares the longest prefix with a request. `make` makes a new one.
+    """Resident contexts; hands out the one that shares the longest prefix with a request. `make` makes an empty one.
 
-    A context that would lose more than it keeps is not cut: its prefix is copied into the least recently used
-    one instead, so that two files edited in turn keep their own contexts. A context is in use from `context_for` to
-    `release`; until then it is neither cut nor recycled, only copied from, as jobs are interleaved.
+    A context that would lose more (see `LOST_ROWS`) is not cut: the shared rows are copied into a new one, so that
+    several places of a document and several documents keep their own contexts, and all of them share what they begin
+    with. What has not been used for longest is let go while all together take more than `most_bytes`; the last used one
+    stays whatever it takes. A context is in use from `context_for` to `release`; until then it is neither cut nor let
+    go, only copied from, as jobs are interleaved.
     """
 
-    def __init__(self, make: Callable[[], _Context], size: int = 3) -> None:
-        if size < 2:
-            raise ValueError("a pool needs at least two contexts")
+    def __init__(self, make: Callable[[], _Context], most_bytes: int = MOST_BYTES) -> None:
+        if most_bytes < 0:
+            raise ValueError(f"most_bytes must not be negative, got {most_bytes}")
         self._make = make
-        self._size = size
+        self._most_bytes = most_bytes
         self._contexts: list[_Context] = []  # the least recently used first
         self._in_use: list[_Context] = []
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all contexts, those in use included."""
+        return sum(context.nbytes for context in self._contexts)
+
     def context_for(self, ids: Sequence[int]) -> _Context:
         """A context whose rows are exactly the longest resident prefix of `ids` (at most `len(ids)` rows)."""
-        matches = [(common_prefix(context.encoded, ids), context) for context in self._contexts]
-        # The most recently used wins a tie.
-        shared, donor = max(reversed(matches), key=lambda match: match[0], default=(0, None))
-        if donor is not None and donor not in self._in_use and 2 * shared >= len(donor.encoded):
+        shared, donor = self._nearest(ids)
+        if donor is not None and donor not in self._in_use and self._may_cut(donor, shared, len(ids)):
             chosen = donor
             chosen.truncate(shared)
         else:
-            chosen = self._recycled()
-            if donor is not None and donor is not chosen:
+            chosen = self._make()
+            self._make_room(chosen.nbytes_for(len(ids)), sparing=donor)
+            if donor is not None:
                 chosen.copy_prefix(donor, shared)
-            else:
-                chosen.truncate(shared)
-        self._contexts = [context for context in self._contexts if context is not chosen] + [chosen]
-        self._in_use.append(chosen)
+        self._use(chosen)
+        return chosen
+
+    def spare_context_for(self, ids: Sequence[int]) -> _Context | None:
+        """As `context_for`, for work nobody waits for: None when all of `ids` is resident or too little room is free.
+
+        The contexts used last are neither cut nor let go for it, so that a wrong guess costs them nothing.
+        """
+        shared, donor = self._nearest(ids)
+        if shared == len(ids):
+            return None
+        if donor is not None and donor not in self._in_use and shared == len(donor.encoded):
+            self._use(donor)
+            return donor
+        chosen = self._make()
+        needed = chosen.nbytes_for(len(ids)) + sum(recent.nbytes for recent in self._contexts[-2:])
+        if needed > self._most_bytes:
+            return None
+        self._make_room(chosen.nbytes_for(len(ids)), sparing=donor)
+        if donor is not None:
+            chosen.copy_prefix(donor, shared)
+        self._use(chosen)
         return chosen
 
     def release(self, context: _Context) -> None:
-        """Give a context back: its encoded rows stay. Contexts made beyond the pool's size are let go."""
+        """Give a context back: its encoded rows stay, as far as there is room for them."""
         self._in_use = [used for used in self._in_use if used is not context]
         context.truncate(len(context.encoded))
-        spare = len(self._contexts) - self._size
-        for idle in [known for known in self._contexts if known not in self._in_use][: max(0, spare)]:
-            self._contexts.remove(idle)
+        self._make_room(0, sparing=self._contexts[-1] if self._contexts else None)
 
-    def _recycled(self) -> _Context:
-        idle = [context for context in self._contexts if context not in self._in_use]
-        return idle[0] if idle and len(self._contexts) >= self._size else self._make()
+    def _nearest(self, ids: Sequence[int]) -> tuple[int, _Context | None]:
+        """The context with the longest common prefix, and its length; the most recently used one wins a tie."""
+        matches = [(common_prefix(context.encoded, ids), context) for context in reversed(self._contexts)]
+        shared, donor = max(matches, key=lambda match: match[0], default=(0, None))
+        return (shared, donor) if shared else (0, None)
+
+    def _may_cut(self, context: _Context, kept: int, rows: int) -> bool:
+        """Whether to cut `context` to `kept` rows: little is lost, or there is no room for both."""
+        together = context.nbytes + context.nbytes_for(rows)
+        lost = len(context.encoded) - kept
+        return lost <= min(LOST_ROWS, kept) or together > self._most_bytes
+
+    def _use(self, context: _Context) -> None:
+        self._contexts = [known for known in self._contexts if known is not context] + [context]
+        self._in_use.append(context)
+
+    def _make_room(self, needed: int, sparing: _Context | None) -> None:
+        """Let go what was not used for longest until `needed` more bytes fit, or nothing else may go."""
+        held = self.nbytes + needed
+        for context in list(self._contexts):
+            if held <= self._most_bytes:
+                return
+            if context is not sparing and context not in self._in_use:
+                self._contexts.remove(context)
+                held -= context.nbytes
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.diffusion.denoise import Denoised, denoise, greedy
 from engine.diffusion.verify_config import CAUSAL, VerifyConfig
+from engine.lead import settle_lead
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt
 from engine.protocol.messages import Fill
@@ -59,7 +60,7 @@ def run(model: Denoiser, context: Context, prompt: Prompt, config: VerifyConfig)
             result: Denoised = finished.value
             break
     seconds = perf_counter() - began
-    context.truncate(len(prompt.ids))
+    context.truncate(prompt.rows)
     return Run(ids, result, seconds)
 
 
@@ -72,6 +73,7 @@ def measure(model: Denoiser, row: dict[str, Any], config: VerifyConfig, most_tok
     context = model.context_for(prompt.ids)
     try:
         model.encode(context, prompt.ids[context.length :])
+        prompt = settle_lead(model, context, prompt)
         causal = run(model, context, prompt, CAUSAL)
         masks = run(model, context, prompt, replace(config, ngram=False, warm_start=False))
         every = run(model, context, prompt, config)
@@ -93,9 +95,9 @@ def parting(model: Denoiser, context: Context, prompt: Prompt, causal: Sequence[
     for index, (_, logits) in enumerate(greedy(model, context, prompt.gap.pending, place + 1, adapted=True)):
         if index == place:
             best, second = logits.topk(2).values.tolist()
-            context.truncate(len(prompt.ids))
+            context.truncate(prompt.rows)
             return float(best - second)
-    context.truncate(len(prompt.ids))
+    context.truncate(prompt.rows)
     return float("inf")
 
 

@@ -25,7 +25,7 @@ class DiffusionGemmaModel:
     must not depend on what an earlier request left behind.
 
     filler: the id that fills a canvas shorter than the trained length, locked: an end of text. contexts: how many
-    prefixes stay resident.
+    prefixes of the window's length fit the memory of resident ones.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class DiffusionGemmaModel:
         self._chunk = chunk
         self._forbidden = facts.forbidden.to(network.device) if bool(facts.forbidden.any()) else None
         shape = ResidentShape(network.layer_shapes, network.dtype, network.device)
-        self._pool = ContextPool(lambda: GemmaContext(shape), contexts)
+        self._pool = ContextPool(lambda: GemmaContext(shape), contexts * shape.bytes_of(facts.window_tokens))
 
     @property
     def facts(self) -> CanvasFacts:

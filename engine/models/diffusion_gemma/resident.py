@@ -182,6 +182,7 @@ class GemmaContext:
         self.cache = ResidentCache(shape)
         self.cached = 0
         self.unread: tuple[int, ...] = ()
+        self._shape = shape
         self._encoded: list[int] = []
         self._borders: list[int] = []
 
@@ -194,6 +195,15 @@ class GemmaContext:
     def encoded(self) -> Sequence[int]:
         """The ids of the known text's rows, which another request may use."""
         return self._encoded
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all layers' storage."""
+        return sum(store.nbytes for store in self.cache.stores)
+
+    def nbytes_for(self, rows: int) -> int:
+        """Bytes the storage takes with room for `rows` rows."""
+        return self._shape.bytes_of(rows)
 
     def remember(self, ids: Sequence[int]) -> None:
         """Note that `ids` have just become resident, in one pass."""

@@ -110,6 +110,9 @@ class Scripted:
     def context_for(self, ids: Sequence[int]) -> Context:
         return self._inner.context_for(ids)
 
+    def spare_context_for(self, ids: Sequence[int]) -> Context | None:
+        return self._inner.spare_context_for(ids)
+
     def release(self, context: Context) -> None:
         self._inner.release(context)
 

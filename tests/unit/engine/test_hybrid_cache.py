@@ -1,20 +1,17 @@
-"""The key-value cache and the pool of contexts, without a model."""
+"""The key-value cache and attention over it, without a model."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import pytest
 import torch
 
 from engine.protocol.errors import EngineError
 from engine.runtime.attention import BLOCK, RotaryTable, attend
-from engine.runtime.cache import CachedContext, CacheShape, ContextPool, KeyValueCache, common_prefix
+from engine.runtime.cache import CachedContext, CacheShape, KeyValueCache
 
 SHAPE = CacheShape(
     layers=2, kv_heads=2, head_dim=4, window_tokens=1000, dtype=torch.float32, device=torch.device("cpu")
 )
-MAKE = partial(CachedContext, SHAPE)
 
 
 def fill(context: CachedContext, ids: list[int]) -> None:
@@ -35,6 +32,13 @@ def contents(context: CachedContext) -> list[int]:
     keys, values = context.cache.view(1, context.length)
     assert torch.equal(keys, -values)
     return [int(value) for value in keys[0, :, 0]]
+
+
+def test_the_bytes_of_a_context_are_known_before_it_is_made() -> None:
+    context = CachedContext(SHAPE)
+    expected = context.nbytes_for(500)
+    fill(context, list(range(500)))
+    assert context.nbytes == expected
 
 
 def test_rows_survive_growth() -> None:
@@ -65,110 +69,6 @@ def test_a_cache_cannot_be_truncated_to_more_than_it_holds(length: int) -> None:
     with pytest.raises(ValueError, match="cannot truncate 5"):
         context.truncate(length)
     assert contents(context) == [1, 2, 3, 4, 5]
-
-
-def use(pool: ContextPool[CachedContext], ids: list[int]) -> list[int]:
-    """One job after another: take a context, encode what is missing, give it back. Returns what was resident."""
-    context = pool.context_for(ids)
-    resident = contents(context)
-    encode(context, ids[len(resident) :])
-    pool.release(context)
-    return resident
-
-
-def test_the_context_with_the_longest_common_prefix_is_used() -> None:
-    pool = ContextPool(MAKE)
-    use(pool, [1, 2, 3, 4])
-    use(pool, [9, 8, 7, 6])
-    assert use(pool, [9, 8, 7, 5, 5]) == [9, 8, 7]
-    assert use(pool, [1, 2, 3, 4, 5]) == [1, 2, 3, 4]
-
-
-def test_never_more_rows_than_asked_for() -> None:
-    pool = ContextPool(MAKE)
-    use(pool, [1, 2, 3, 4])
-    assert use(pool, [1, 2, 3]) == [1, 2, 3]
-
-
-def test_a_short_common_prefix_is_copied_and_the_long_context_stays() -> None:
-    pool = ContextPool(MAKE)
-    long = list(range(100))
-    use(pool, long)
-    assert use(pool, [0, 1, 500, 501]) == [0, 1]
-    assert use(pool, long) == long
-    assert use(pool, [0, 1, 500, 501]) == [0, 1, 500, 501]
-
-
-def test_the_least_recently_used_context_is_recycled() -> None:
-    pool = ContextPool(MAKE, size=2)
-    first, second, third = ([base + at for at in range(10)] for base in (100, 200, 300))
-    for ids in (first, second, first, third):
-        use(pool, ids)
-    assert use(pool, first) == first
-    assert use(pool, third) == third
-    assert use(pool, second) == []
-
-
-def test_the_donor_may_be_the_one_that_is_recycled() -> None:
-    pool = ContextPool(MAKE, size=2)
-    first, second = list(range(100, 200)), list(range(200, 300))
-    use(pool, first)
-    use(pool, second)
-    assert use(pool, [*first[:3], 7]) == first[:3]
-
-
-def test_a_context_in_use_is_copied_not_cut() -> None:
-    pool = ContextPool(MAKE, size=2)
-    held = pool.context_for([1, 2, 3, 4])
-    encode(held, [1, 2, 3, 4])
-    for tail in (5, 6, 7):
-        assert use(pool, [1, 2, 3, tail]) == [1, 2, 3]
-    assert contents(held) == [1, 2, 3, 4]
-
-
-def test_contexts_beyond_the_size_live_as_long_as_they_are_in_use() -> None:
-    pool = ContextPool(MAKE, size=2)
-    held = [pool.context_for([base]) for base in range(4)]
-    for base, context in enumerate(held):
-        encode(context, [base, 10 + base])
-    assert [contents(context) for context in held] == [[base, 10 + base] for base in range(4)]
-    for context in held:
-        pool.release(context)
-    still = [base for base in range(4) if use(pool, [base, 10 + base]) == [base, 10 + base]]
-    assert len(still) <= 2
-
-
-def test_a_released_context_keeps_what_was_encoded_and_forgets_steps() -> None:
-    pool = ContextPool(MAKE)
-    context = pool.context_for([1, 2, 3, 4, 5])
-    encode(context, [1, 2])
-    fill(context, [3])
-    encode(context, [4, 5])
-    assert list(context.encoded) == [1, 2]
-    pool.release(context)
-    assert context.length == 2
-    assert use(pool, [1, 2, 3, 4, 5]) == [1, 2]
-
-
-def test_encoding_after_truncating_a_step_is_matched() -> None:
-    pool = ContextPool(MAKE)
-    context = pool.context_for([1, 2, 3])
-    encode(context, [1, 2])
-    fill(context, [9, 9])
-    context.truncate(2)
-    encode(context, [3])
-    assert list(context.encoded) == [1, 2, 3]
-
-
-def test_a_pool_of_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least two"):
-        ContextPool(MAKE, size=1)
-
-
-def test_common_prefix() -> None:
-    assert common_prefix([], [1]) == 0
-    assert common_prefix([1, 2, 3], [1, 2]) == 2
-    assert common_prefix([1, 2], [1, 3]) == 1
 
 
 @pytest.mark.parametrize("positions", [BLOCK, 3 * BLOCK])
