@@ -17,6 +17,7 @@ from engine.diffusion.stopping import decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.job import Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
+from engine.machine_costs import MachineCosts, TimedDenoiser
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
@@ -32,13 +33,13 @@ class EngineCore:
         self,
         model: Denoiser,
         *,
-        forward_ms: tuple[tuple[int, float], ...] = (),
+        costs: MachineCosts | None = None,
         threads: int = 0,
         config: VerifyConfig | None = None,
         clock: Clock = perf_counter,
     ) -> None:
-        self._model = model
-        self._forward_ms = forward_ms
+        self._costs = costs or MachineCosts()
+        self._model = TimedDenoiser(model, self._costs, perf_counter)
         self._threads = threads or os.cpu_count() or 1
         self._config = config or VerifyConfig()
         self._clock = clock
@@ -48,7 +49,7 @@ class EngineCore:
     def facts(self) -> Facts:
         """What the engine is, for `Ready`."""
         known = self._model.facts
-        return engine_facts(known, known.adapter, self._threads, self._forward_ms)
+        return engine_facts(known, known.adapter, self._threads, self._costs.forward_ms)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -59,6 +60,11 @@ class EngineCore:
         """Tell `watch` every pass of the jobs that run from now on, None to stop. For looking at one job in-process."""
         self._watch = watch
 
+    def remeasure(self) -> Generator[None, None, None]:
+        """Measure again what passes cost, if that is due: work for idle time, one pass a step."""
+        if self._costs.due:
+            yield from self._costs.refresh(self._model, perf_counter)
+
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
         return self._run(request, Timing(self._clock()))
@@ -66,7 +72,7 @@ class EngineCore:
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
         prompt = self._prompt(request)
-        decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
+        decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         others: tuple[str, ...] = ()
         try:

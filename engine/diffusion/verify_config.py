@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from engine.diffusion.cost_curve import CostCurve
+
+# Until it is measured: what a CPU with AVX2 was measured to take.
+UNMEASURED = CostCurve.linear(0.08)
+
 
 @dataclass(frozen=True, slots=True)
 class VerifyConfig:
@@ -15,18 +20,18 @@ class VerifyConfig:
     warm_start, ngram, masks: which draft sources may be used.
     ngram_min: tokens that must agree for a repeat to be looked up.
     mask_width, mask_anchors: most masks behind one anchor, and most anchors that get masks in one pass.
-    row_cost: what one row more costs, as a share of a single-token pass; the router sets what was measured.
+    costs: what passes cost by their rows; the router sets what was measured.
     prompt_chunk: prompt tokens encoded in one step; bounds how long a cancel can take.
     """
 
-    width: int = 32
+    width: int = 96
     warm_start: bool = True
     ngram: bool = True
     masks: bool = True
     ngram_min: int = 2
     mask_width: int = 6
     mask_anchors: int = 4
-    row_cost: float = 0.08
+    costs: CostCurve = UNMEASURED
     prompt_chunk: int = 64
 
     def __post_init__(self) -> None:
@@ -36,8 +41,6 @@ class VerifyConfig:
             raise ValueError(f"ngram_min must be positive, got {self.ngram_min}")
         if self.prompt_chunk < 1 or self.mask_width < 0 or self.mask_anchors < 0:
             raise ValueError("prompt_chunk must be positive, mask_width and mask_anchors not negative")
-        if not self.row_cost >= 0.0:
-            raise ValueError(f"row_cost must not be negative, got {self.row_cost}")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> VerifyConfig:

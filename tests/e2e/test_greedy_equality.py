@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.denoise import Gap, denoise, greedy
 from engine.diffusion.stopping import Limits
 from engine.diffusion.verify_config import VerifyConfig
@@ -29,8 +30,8 @@ OFF = {"warm_start": False, "ngram": False, "masks": False}
 SOURCES = {
     "warm_start": VerifyConfig(**{**OFF, "warm_start": True}),
     "ngram": VerifyConfig(**{**OFF, "ngram": True}, ngram_min=1),
-    "masks": VerifyConfig(**{**OFF, "masks": True}, row_cost=0.01),
-    "all": VerifyConfig(row_cost=0.01),
+    "masks": VerifyConfig(**{**OFF, "masks": True}, costs=CostCurve.linear(0.01)),
+    "all": VerifyConfig(costs=CostCurve.linear(0.01)),
 }
 
 
