@@ -25,6 +25,7 @@ from engine.hole_by_hole import hole_by_hole
 from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.lead import settle_lead
+from engine.machine_costs import MachineCosts, TimedDenoiser
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt, fill_prompt, rewrite_prompt
 from engine.protocol.errors import EngineError
@@ -40,13 +41,13 @@ class EngineCore:
         self,
         model: Denoiser,
         *,
-        forward_ms: tuple[tuple[int, float], ...] = (),
+        costs: MachineCosts | None = None,
         threads: int = 0,
         config: VerifyConfig | None = None,
         clock: Clock = perf_counter,
     ) -> None:
-        self._model = model
-        self._forward_ms = forward_ms
+        self._costs = costs or MachineCosts()
+        self._model = TimedDenoiser(model, self._costs, perf_counter)
         self._threads = threads or os.cpu_count() or 1
         self._config = config or VerifyConfig()
         self._clock = clock
@@ -58,7 +59,7 @@ class EngineCore:
     def facts(self) -> Facts:
         """What the engine is, for `Ready`."""
         known = self._model.facts
-        return engine_facts(known, known.adapter, self._threads, self._forward_ms)
+        return engine_facts(known, known.adapter, self._threads, self._costs.forward_ms)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -74,7 +75,10 @@ class EngineCore:
         return self._run(request, Timing(self._clock()))
 
     def prepare(self) -> Preparation:
-        """Encode what the next request will likely begin with; see `job.PreparingCore`. One step is a few rows."""
+        """Encode what the next request will likely begin with, then see whether passes still cost what was measured.
+
+        See `job.PreparingCore`. One step is a few rows.
+        """
         for request in self._likely:
             ids = fill_prompt(request, self._model.tokenizer, self._model.facts.special).ids
             context = self._model.spare_context_for(ids)
@@ -86,6 +90,12 @@ class EngineCore:
                     yield None
             finally:
                 self._model.release(context)
+        yield from self._remeasure()
+
+    def _remeasure(self) -> Preparation:
+        """Measure again what passes cost, if that is due."""
+        if self._costs.due:
+            yield from self._costs.refresh(self._model, perf_counter)
 
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
@@ -100,7 +110,7 @@ class EngineCore:
         """
         prompt = self._prompt(request)
         rules = causal_rules(request, self._read_vocabulary, is_last=is_last) if isinstance(request, Fill) else None
-        decision = decide(prompt.gap, self._config, self._forward_ms, can_draft=self._model.facts.can_draft)
+        decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         others: tuple[str, ...] = ()
         try:

@@ -1,19 +1,24 @@
-"""Causal decoding or a parallel canvas: the choice for one request, from measured costs. Pure."""
+"""Causal decoding or a parallel canvas, and how wide a pass may be: decided for one request by measured costs. Pure.
+
+How much of that width a pass uses is decided anew for every pass, by what the request's drafts have been worth so far:
+see `diffusion.competition` and `diffusion.cost_curve.worthwhile`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.denoise import Gap
 from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.protocol.messages import Route
 
-# Passes of this many rows are what drafts make of single ones.
-DRAFT_ROWS = 8
-# A draft is kept about half the time: where a row costs more than this share of a pass, few drafts earn theirs.
-DEAREST_ROW = 0.5
+# Where checking one more token costs this share of the pass that would make it, hardly any draft is sure enough.
+DEAREST_ROW = 0.9
+# A job can be cancelled, and another one served, only between passes: a pass should end within this time, in ms.
+LONGEST_PASS_MS = 400.0
+NARROWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +30,29 @@ class Decision:
     reason: str
 
 
-def cost_ratio(forward_ms: Sequence[tuple[int, float]], rows: int) -> float:
-    """How many single-token passes a pass of `rows` rows costs, between measured points linearly; 1.0 if unmeasured."""
-    points = sorted(forward_ms)
-    if not points or points[0][1] <= 0:
-        return 1.0
-    single = points[0][1]
-    for (low, low_ms), (high, high_ms) in pairwise(points):
-        if rows <= high:
-            share = max(0.0, (rows - low) / (high - low))
-            return (low_ms + share * (high_ms - low_ms)) / single
-    return points[-1][1] / single
-
-
-def row_cost(forward_ms: Sequence[tuple[int, float]], unmeasured: float) -> float:
-    """What one row more costs in passes of about `DRAFT_ROWS` rows, as a share of a single-token pass."""
-    if not forward_ms:
-        return unmeasured
-    return max(0.0, cost_ratio(forward_ms, DRAFT_ROWS) - 1) / (DRAFT_ROWS - 1)
-
-
 def decide(gap: Gap, base: VerifyConfig, forward_ms: Sequence[tuple[int, float]], *, can_draft: bool) -> Decision:
-    """Pick a route: a parallel canvas unless rows are so dear on this machine that drafts cannot earn them."""
+    """Pick a route: a parallel canvas unless rows are so dear on this machine that drafts cannot earn them.
+
+    forward_ms: (rows, milliseconds) as measured, empty when nothing was.
+    """
     if base.width == 0:
         return Decision("causal", CAUSAL, "drafting is switched off")
-    cost = row_cost(forward_ms, base.row_cost)
-    if cost > DEAREST_ROW:
-        return Decision("causal", CAUSAL, f"a row more costs {cost:.2f} single-token passes here")
+    costs = CostCurve.measured(forward_ms) or base.costs
+    width = widest(base.width, forward_ms, costs)
+    price = min((costs.of(1 + rows) - 1) / rows for rows in range(1, width + 1))
+    if price > DEAREST_ROW:
+        return Decision("causal", CAUSAL, f"a row more costs {price:.2f} single-token passes here")
     masks = base.masks and can_draft and gap.adapted
     drafted = [name for name, used in (("the present text", gap.warm and base.warm_start), ("masks", masks)) if used]
-    reason = f"{' and '.join([*drafted, 'repeats'])} are drafts; a row more costs {cost:.2f} single-token passes"
-    return Decision("diffusion", replace(base, masks=masks, row_cost=cost), reason)
+    sources = " and ".join([*drafted, "repeats"])
+    reason = f"{sources} are drafts of up to {width} tokens; a row more costs {price:.2f} single-token passes"
+    return Decision("diffusion", replace(base, masks=masks, costs=costs, width=width), reason)
+
+
+def widest(most: int, forward_ms: Sequence[tuple[int, float]], costs: CostCurve) -> int:
+    """The widest draft, at most `most` tokens, whose pass ends within `LONGEST_PASS_MS`; `NARROWEST` at the least."""
+    single = dict(forward_ms).get(1, 0.0)
+    width = most
+    while width > NARROWEST and single * costs.of(1 + width) > LONGEST_PASS_MS:
+        width -= 1
+    return width

@@ -9,11 +9,11 @@ from time import perf_counter
 
 import torch
 
-from engine.calibration import forward_costs
 from engine.canvas_serving.startup import Wanted, load_canvas_core
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.job import Core
+from engine.machine_costs import MachineCosts
 from engine.models.adapter import require_digest
 from engine.models.base import Denoiser
 from engine.models.detection import FAMILIES, family_and_layout
@@ -84,7 +84,7 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
         progress=progress,
     )
     trim_heap()
-    return EngineCore(model, forward_ms=_costs(model, located.cache, threads, progress), threads=threads)
+    return EngineCore(model, costs=_costs(model, located.cache, threads, progress), threads=threads)
 
 
 def require_device(device: str, gpus: int) -> None:
@@ -106,9 +106,9 @@ def require_device(device: str, gpus: int) -> None:
     )
 
 
-def _costs(model: Denoiser, folder: Path, threads: int, progress: Progress) -> tuple[tuple[int, float], ...]:
+def _costs(model: Denoiser, folder: Path, threads: int, progress: Progress) -> MachineCosts:
     progress("measure", 0.0)
-    return forward_costs(model, folder / f"costs-{model.facts.precision}.json", threads, perf_counter)
+    return MachineCosts.at_start(model, folder / f"costs-{model.facts.precision}.json", threads, perf_counter)
 
 
 def _precision(config: EngineConfig) -> str:

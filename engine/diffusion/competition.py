@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.diffusion.confidence import WARM_KEPT, Experience, MaskConfidence, both, ngram_chance
-from engine.diffusion.drafts import Leftover, NgramLookup, WarmStart
+from engine.diffusion.confidence import Experience, MaskConfidence, both, ngram_chance
+from engine.diffusion.cost_curve import worthwhile
+from engine.diffusion.drafts import Leftover, NgramLookup
 from engine.diffusion.verify_config import VerifyConfig
+from engine.diffusion.warm_start import Expected, WarmStart
+
+# The present text is part of what is searched for repeats.
+_READ_THE_SAME = {"warm_start", "ngram"}
+# A place the pass comes to this seldom is not worth the thought of what stands there.
+_HARDLY_REACHED = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +59,25 @@ class Competition:
         lookup = NgramLookup(config.ngram_min)
         for run in searched if config.ngram else ():
             lookup.extend(run)
-        return cls(config, confidence, WarmStart(warm), lookup, ends)
+        return cls(config, confidence, WarmStart(tuple(warm)), lookup, ends)
 
     def draft(self, settled: Sequence[int], leftover: Leftover, room: int) -> Draft:
         """The next draft behind `settled`, at most `room` tokens; its tokens are each worth their row."""
         most = min(room, self.config.width)
-        warm = self.warm.offer(settled, most) if self.config.warm_start else ()
+        warm = self.warm.offer(settled, max(0, most)) if self.config.warm_start else ()
         drafted: list[Candidate] = []
         ids: list[int] = []
-        reached = 1.0
-        while len(drafted) < most:
+        reached = [1.0]
+        while len(drafted) < most and reached[-1] > _HARDLY_REACHED:
             best = _best(self._candidates(ids, warm, leftover))
-            if best is None or reached * best.chance <= self.config.row_cost:
+            if best is None:
                 break
-            reached *= best.chance
+            reached.append(reached[-1] * best.chance)
             drafted.append(best)
             ids.append(best.token)
             if best.token in self.ends:
                 break
-        return tuple(drafted)
+        return tuple(drafted[: worthwhile(reached[1:], self.config.costs)])
 
     def record(self, draft: Draft, accepted: int) -> None:
         """Learn from a pass that kept the first `accepted` tokens of `draft`."""
@@ -87,11 +94,11 @@ class Competition:
         if self.config.ngram:
             self.lookup.extend(ids)
 
-    def _candidates(self, ids: Sequence[int], warm: Sequence[int], leftover: Leftover) -> Iterator[Candidate]:
+    def _candidates(self, ids: Sequence[int], warm: Sequence[Expected], leftover: Leftover) -> Iterator[Candidate]:
         place = len(ids)
         # The present text lines up only as long as the draft has followed it.
-        if place < len(warm) and tuple(ids) == tuple(warm[:place]):
-            yield Candidate(warm[place], "warm_start", self._chance("warm_start", WARM_KEPT))
+        if place < len(warm) and _follows(ids, warm):
+            yield Candidate(warm[place].token, "warm_start", warm[place].chance)
         found = self.lookup.following(ids) if self.config.ngram else None
         if found is not None:
             yield Candidate(found[0], "ngram", self._chance("ngram", ngram_chance(found[1])))
@@ -105,13 +112,18 @@ class Competition:
 
 
 def _best(candidates: Iterator[Candidate]) -> Candidate | None:
-    """The likeliest; sources that name the same token are witnesses for each other."""
+    """The likeliest; sources that name the same token are witnesses for each other, unless they read the same text."""
     by_token: dict[int, Candidate] = {}
     for candidate in candidates:
         other = by_token.get(candidate.token)
         if other is None:
             by_token[candidate.token] = candidate
-        else:
-            surer = max(other, candidate, key=lambda named: named.chance)
-            by_token[candidate.token] = replace(surer, chance=both(other.chance, candidate.chance))
+            continue
+        surer = max(other, candidate, key=lambda named: named.chance)
+        alike = {other.source, candidate.source} == _READ_THE_SAME
+        by_token[candidate.token] = surer if alike else replace(surer, chance=both(other.chance, candidate.chance))
     return max(by_token.values(), key=lambda candidate: candidate.chance, default=None)
+
+
+def _follows(ids: Sequence[int], warm: Sequence[Expected]) -> bool:
+    return all(token == expected.token for token, expected in zip(ids, warm, strict=False))

@@ -177,7 +177,8 @@ def _blocks(draft: Draft, config: VerifyConfig, confidence: MaskConfidence | Non
     if not config.masks or confidence is None:
         return ()
     chances = [candidate.chance for candidate in draft]
-    return plan_masks(chances, confidence.gains[: config.mask_width], config.row_cost, config.mask_anchors)
+    row_cost = config.costs.row(1 + len(draft))
+    return plan_masks(chances, confidence.gains[: config.mask_width], row_cost, config.mask_anchors)
 
 
 def allowed_ids(model: Denoiser) -> int:

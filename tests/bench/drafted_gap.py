@@ -143,7 +143,7 @@ def load(model: str, adapter: Path | None) -> tuple[Denoiser, Decision]:
         adapter=adapter or adapter_path(),
         threads=os.cpu_count(),
     )
-    costs = measure_costs(loaded, perf_counter)
+    costs = measure_costs(loaded, perf_counter).forward_ms
     request = Fill("route", "python", "", "", max_tokens=1)
     gap = fill_prompt(request, loaded.tokenizer, loaded.facts.special).gap
     decision = decide(gap, VerifyConfig(), costs, can_draft=loaded.facts.can_draft)

@@ -11,9 +11,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.denoise import Gap, denoise, greedy
 from engine.diffusion.stopping import Limits
 from engine.diffusion.verify_config import VerifyConfig
@@ -25,12 +27,12 @@ pytestmark = pytest.mark.model
 TOKENS = 12
 # Measured on the int8 path: the same row in passes of 1 to 64 rows differs by less than this.
 NOISE = 0.02
-OFF = {"warm_start": False, "ngram": False, "masks": False}
+OFF: dict[str, Any] = {"warm_start": False, "ngram": False, "masks": False}
 SOURCES = {
     "warm_start": VerifyConfig(**{**OFF, "warm_start": True}),
     "ngram": VerifyConfig(**{**OFF, "ngram": True}, ngram_min=1),
-    "masks": VerifyConfig(**{**OFF, "masks": True}, row_cost=0.01),
-    "all": VerifyConfig(row_cost=0.01),
+    "masks": VerifyConfig(**{**OFF, "masks": True}, costs=CostCurve.linear(0.01)),
+    "all": VerifyConfig(costs=CostCurve.linear(0.01)),
 }
 
 

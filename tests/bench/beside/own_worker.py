@@ -126,9 +126,11 @@ def request_of(told: dict[str, Any]) -> Fill | Rewrite:
 def loaded(model: str, threads: int) -> OwnEngine:
     """Load the model the way the engine does, with this machine's measured costs."""
     began = perf_counter()
+    from engine.calibration import Measured
     from engine.config import EngineConfig
     from engine.core import EngineCore
     from engine.diffusion.verify_config import CAUSAL
+    from engine.machine_costs import MachineCosts
     from engine.startup import load_core
 
     core = load_core(EngineConfig(model=model, threads=threads), lambda stage, fraction: None)
@@ -136,7 +138,8 @@ def loaded(model: str, threads: int) -> OwnEngine:
         raise SystemExit(f"{model} is not of the causal family, which this bench is about")
     ready = perf_counter() - began
     facts = core.facts
-    causal = EngineCore(core._model, forward_ms=facts.forward_ms, threads=facts.threads, config=CAUSAL)
+    costs = MachineCosts(measured=Measured(facts.forward_ms, steady=True))
+    causal = EngineCore(core._model, costs=costs, threads=facts.threads, config=CAUSAL)
     return OwnEngine(core, causal, core._model, ready)
 
 

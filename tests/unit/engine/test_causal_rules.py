@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from engine.core import EngineCore
 from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.constraints.causal import CausalRules, Check
+from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.denoise import Denoised, Gap
 from engine.diffusion.obeying import denoise_obeying
 from engine.diffusion.stopping import Limits
@@ -59,7 +60,7 @@ def test_limits_and_characters_hold_and_drafts_change_nothing(seed: int, lines: 
     def rules() -> CausalRules:
         return CausalRules(WORDS, WORDS.writing_only(LETTERS), max_lines=lines, max_characters=most)
 
-    drafted = denoised(rules(), seed, VerifyConfig(row_cost=0.0), warm=warm)
+    drafted = denoised(rules(), seed, VerifyConfig(costs=CostCurve.linear(0.0)), warm=warm)
     plain = denoised(rules(), seed, CAUSAL)
     assert drafted.settled == plain.settled
     assert set(plain.text) <= set(LETTERS)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from engine.calibration import ROWS, forward_costs, is_plausible
 from engine.core import EngineCore
 from engine.models.tiny import tiny_denoiser
 from engine.prompts import CUT_STEP, cut_left, dedent, fence_for, sentence
@@ -149,44 +147,3 @@ def test_dedent_takes_the_common_margin_only(text: str, expected: str) -> None:
 def test_an_instruction_is_a_sentence_of_its_own() -> None:
     assert sentence(" add a test ") == "add a test."
     assert sentence("Why?") == "Why?"
-
-
-def test_costs_are_measured_once_and_read_again_only_for_the_same_machine(tmp_path: Path) -> None:
-    model, file = tiny_denoiser(), tmp_path / "deep" / "costs.json"
-    first = forward_costs(model, file, 1, Clock(0.001))
-    assert [rows for rows, _ in first] == list(ROWS)
-    assert forward_costs(model, file, 1, Clock(0.5)) == first
-    assert forward_costs(model, file, 2, Clock(0.5)) != first
-    file.write_text("{", encoding="utf-8")
-    assert [rows for rows, _ in forward_costs(model, file, 1, Clock(0.001))] == list(ROWS)
-
-
-class ShrinkingClock:
-    """Every interval is a tenth shorter than the one before: the widest pass, measured last, seems the cheapest."""
-
-    def __init__(self) -> None:
-        self._now, self._step = 0.0, 1.0
-
-    def __call__(self) -> float:
-        self._step *= 0.9
-        self._now += self._step
-        return self._now
-
-
-def test_costs_of_a_busy_machine_are_not_kept(tmp_path: Path) -> None:
-    file = tmp_path / "costs.json"
-    costs = forward_costs(tiny_denoiser(), file, 1, ShrinkingClock())
-    assert [rows for rows, _ in costs] == list(ROWS)
-    assert not file.exists()
-
-
-@pytest.mark.parametrize(
-    ("costs", "expected"),
-    [
-        (((1, 100.0), (8, 60.0)), False),
-        (((1, 100.0), (8, 95.0), (16, 140.0)), True),
-        (((1, 50.0),), True),
-    ],
-)
-def test_costs_must_grow_with_the_rows(costs: tuple[tuple[int, float], ...], expected: bool) -> None:
-    assert is_plausible(costs) is expected

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
+from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.denoise import Denoised, Gap, denoise, greedy
 from engine.diffusion.plan import MaskBlock
 from engine.diffusion.stopping import Limits
@@ -66,7 +67,9 @@ def test_text_equals_greedy_with_every_mix_of_draft_sources(
     warm_start: bool, ngram: bool, masks: bool, row_cost: float
 ) -> None:
     model = tiny_denoiser(seed=3)
-    config = VerifyConfig(warm_start=warm_start, ngram=ngram, masks=masks, ngram_min=1, row_cost=row_cost)
+    config = VerifyConfig(
+        warm_start=warm_start, ngram=ngram, masks=masks, ngram_min=1, costs=CostCurve.linear(row_cost)
+    )
     for text, adapted in itertools.product(PROMPTS, (False, True)):
         expected = reference(model, text, adapted=adapted)
         warm = expected.decode("utf-8", "ignore")[:4] + "zz" + text
@@ -91,7 +94,7 @@ def test_settled_tokens_never_change_between_canvases() -> None:
     context, pending = open_gap(model, "x = ")
     gap = Gap(pending, adapted=True, warm=tuple(model.tokenizer.encode("y = 1")))
     seen: tuple[int, ...] = ()
-    for canvas in denoise(model, context, gap, Limits(32), VerifyConfig(row_cost=0.0), lambda: False):
+    for canvas in denoise(model, context, gap, Limits(32), VerifyConfig(costs=CostCurve.linear(0.0)), lambda: False):
         assert canvas.settled_ids[: len(seen)] == seen
         assert len(canvas.settled_ids) > len(seen)
         seen = canvas.settled_ids

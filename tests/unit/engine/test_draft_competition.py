@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import NGRAM_KEPT, Experience, MaskConfidence, both, ngram_chance
+from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.drafts import Leftover
 from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.verify_config import VerifyConfig
@@ -19,8 +20,10 @@ CONFIDENCE = MaskConfidence(scale=(1.0, 1.0), shift=(0.0, 0.0), gains=(0.5, 0.2)
 END = 99
 
 
-def competition(*, warm: tuple[int, ...] = (), searched: tuple[int, ...] = (), **changes: float) -> Competition:
-    config = VerifyConfig.from_mapping({"row_cost": 0.1, **changes})
+def competition(
+    *, warm: tuple[int, ...] = (), searched: tuple[int, ...] = (), row_cost: float = 0.1, **changes: int
+) -> Competition:
+    config = VerifyConfig.from_mapping({"costs": CostCurve.linear(row_cost), **changes})
     return Competition.over(config, CONFIDENCE, warm, (searched,), frozenset({END}))
 
 
@@ -46,7 +49,7 @@ def test_the_likeliest_source_wins_each_place() -> None:
 
 
 def test_repeats_go_on_behind_what_a_mask_drafted() -> None:
-    draft = competition(searched=(5, 6, 7, 8, 5), ngram_min=2).draft((), Leftover((6,), (0.95,)), 8)
+    draft = competition(searched=(5, 6, 7, 8, 5), row_cost=0.02).draft((), Leftover((6,), (0.95,)), 8)
     assert tokens(draft)[:3] == [6, 7, 8]
     assert sources(draft)[:2] == ["masks", "ngram"]
 
@@ -88,14 +91,25 @@ def test_sources_that_are_off_or_not_trained_say_nothing() -> None:
 
 
 def test_being_refused_makes_a_source_shorter_and_being_kept_longer() -> None:
-    text = tuple(range(1, 40))
-    source = competition(warm=text)
-    fresh = source.draft((), Leftover(), 40)
+    text = (*range(1, 60), 1, 2)
+    source = competition(searched=text)
+    fresh = source.draft((), Leftover(), 60)
     source.record(fresh, 0)
-    humbled = source.draft((), Leftover(), 40)
-    for _ in range(4):
+    humbled = source.draft((), Leftover(), 60)
+    for _ in range(6):
         source.record(humbled, len(humbled))
-    assert len(humbled) < len(fresh) < len(source.draft((), Leftover(), 40))
+    assert len(humbled) < len(fresh) < len(source.draft((), Leftover(), 60))
+
+
+def test_the_present_text_and_the_look_up_that_reads_it_are_one_witness() -> None:
+    text = tuple(range(1, 30))
+    alone = competition(warm=text).draft((), Leftover(), 1)[0].chance
+    source = competition(warm=text, searched=(*text, 90, 91))
+    source.settle((1, 2, 3))
+    agreed = source.draft((1, 2, 3), Leftover(), 1)[0]
+    assert (agreed.token, agreed.source) == (4, "warm_start")
+    assert agreed.chance == pytest.approx(competition(warm=text).draft((1, 2, 3), Leftover(), 1)[0].chance)
+    assert agreed.chance > alone
 
 
 def test_offers_and_keeps_are_counted_by_source() -> None:

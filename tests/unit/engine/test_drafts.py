@@ -1,44 +1,11 @@
-"""Draft sources: what they offer and how they line up again after the model departs from them."""
+"""Repeats in the text: what followed the longest agreement."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.diffusion.drafts import NgramLookup, WarmStart
-
-
-def test_warm_start_offers_the_present_text_from_its_beginning() -> None:
-    assert WarmStart([1, 2, 3, 4]).offer([], 3) == (1, 2, 3)
-
-
-def test_warm_start_goes_on_where_the_settled_text_stands() -> None:
-    warm = WarmStart([1, 2, 3, 4, 5])
-    warm.offer([], 5)
-    assert warm.offer([1, 2, 3], 5) == (4, 5)
-
-
-@pytest.mark.parametrize(
-    ("settled", "expected"),
-    [
-        pytest.param([1, 2, 99], (4, 5, 6), id="substitution"),
-        pytest.param([1, 2, 4], (5, 6), id="deletion"),
-        pytest.param([1, 2, 99, 3], (4, 5, 6), id="insertion, seen once the old text goes on"),
-        pytest.param([9, 9, 9, 3, 4], (5, 6), id="a longer match beats a nearer one"),
-    ],
-)
-def test_warm_start_realigns_after_a_mismatch(settled: list[int], expected: tuple[int, ...]) -> None:
-    warm = WarmStart([1, 2, 3, 4, 5, 6])
-    for end in range(len(settled) + 1):
-        offered = warm.offer(settled[:end], 8)
-    assert offered == expected
-
-
-def test_warm_start_is_empty_behind_its_end_and_without_text() -> None:
-    assert WarmStart([]).offer([], 4) == ()
-    warm = WarmStart([1])
-    assert warm.offer([1, 2, 3], 4) == ()
+from engine.diffusion.drafts import NgramLookup
 
 
 def test_lookup_names_what_followed_the_longest_agreement_and_how_long_it_was() -> None:
