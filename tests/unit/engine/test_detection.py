@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.canvas_serving.core import CanvasCore
 from engine.canvas_serving.startup import Wanted, load_canvas_core
 from engine.config import EngineConfig
 from engine.models import memory
@@ -127,6 +128,15 @@ def test_a_folder_said_to_be_of_a_family_it_is_not_of_is_refused(home: Path) -> 
         with pytest.raises(EngineError) as caught:
             load_core(EngineConfig(model=str(folder), family=family, device="cpu"), no_progress)
         assert caught.value.kind in {"model_unsupported", "model_corrupt"}
+
+
+def test_where_nothing_tells_the_layout_it_is_named_as_the_family(home: Path) -> None:
+    folder = write_checkpoint(home / "weights", "a2d-bd3lm")
+    with pytest.raises(EngineError, match="a2d-mdlm or a2d-bd3lm"):
+        load_core(EngineConfig(model=str(folder), device="cpu"), no_progress)
+    core = load_core(EngineConfig(model=str(folder), family="a2d-bd3lm", device="cpu"), no_progress)
+    assert isinstance(core, CanvasCore)
+    assert core.model.facts.block == 32
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_read(
