@@ -1,8 +1,9 @@
 """What drafts from the present text save in an edit: `python -m tests.bench.warm_edits --tokenizer FILE`.
 
 FILE is the `tokenizer.json` of a converted model. Functions of 20 to 60 lines of Python's own library are edited by
-rule, the edited text is taken for what the model will say, and an edit's drafts are checked against it without a model.
-So it tells how many passes and rows an edit takes and, by a curve of costs, its share of single-token decoding; it depends on no machine's mood. Edits that change 15 % of the tokens or more are left out.
+rule, the edited text is taken for what the model will say, and an edit's drafts are checked against it without a
+model. So it tells how many passes and rows an edit takes and, by a curve of costs, its share of single-token
+decoding; it depends on no machine's mood. Edits that change 15 % of the tokens or more are left out.
 """
 
 from __future__ import annotations
