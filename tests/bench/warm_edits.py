@@ -1,9 +1,9 @@
-"""What drafts from the present text save when a function is edited: `python -m tests.bench.warm_edits --tokenizer FILE`.
+"""What drafts from the present text save in an edit: `python -m tests.bench.warm_edits --tokenizer FILE`.
 
 FILE is the `tokenizer.json` of a converted model. Functions of 20 to 60 lines of Python's own library are edited by
-rule, the edited text is taken for what the model will say, and the drafts of an edit are checked against it without a
-model. So it tells how many passes and rows an edit takes, and, by a curve of costs, what share of single-token decoding;
-it depends on no machine's mood. Edits that change 15 % of the tokens or more are left out.
+rule, the edited text is taken for what the model will say, and an edit's drafts are checked against it without a
+model. So it tells how many passes and rows an edit takes and, by a curve of costs, its share of single-token
+decoding; it depends on no machine's mood. Edits that change 15 % of the tokens or more are left out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.drafts import Leftover
 from engine.diffusion.verify_config import VerifyConfig
 from engine.prompts import dedent
+from engine.runtime.cache import common_prefix
 from engine.tokenizer import BpeTokenizer
 
 COSTS = "1:55,4:62,8:78,16:100,32:165,64:300,96:430"
@@ -97,7 +98,7 @@ def drafted(kind: str, present: tuple[int, ...], edited: tuple[int, ...], costs:
     while len(settled) < len(edited):
         draft = sources.draft(settled, Leftover(), len(edited))
         rest = edited[len(settled) :]
-        accepted = len(os.path.commonprefix([[candidate.token for candidate in draft], list(rest)]))
+        accepted = common_prefix([candidate.token for candidate in draft], rest)
         sources.record(draft, accepted)
         sources.settle(rest[: accepted + 1])
         settled += rest[: accepted + 1]
