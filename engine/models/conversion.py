@@ -44,8 +44,6 @@ from engine.tokenizer import BpeTokenizer
 TOKENIZER = "tokenizer.json"
 OUTER = "outer.safetensors"
 HEAD = "head.safetensors"
-SMALL_TENSORS = ("attention_norm", "mlp_norm", "qkv_bias")
-"""The float32 tensors of a layer's file."""
 
 LOW_RANK_PARTS = ("gate_up",)
 """The parts whose patch is kept beside them."""

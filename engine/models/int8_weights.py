@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from engine.models.adapter import Adapter
-from engine.models.conversion import DOWN, HEAD, OUTER, SMALL_TENSORS, UP, folded_name, layer_name
+from engine.models.conversion import DOWN, HEAD, OUTER, UP, folded_name, layer_name
 from engine.models.hybrid import HybridWeights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
@@ -89,7 +89,7 @@ def _patched(plain: Mapping[str, Linear], own: Mapping[str, Linear]) -> dict[str
 
 def _stack(files: Sequence[_File], layers: Sequence[Mapping[str, Linear]], outer: _File) -> Stack:
     built = (
-        LayerWeights(*(file[name] for name in SMALL_TENSORS), **layer)
+        LayerWeights(file["attention_norm"], file["mlp_norm"], file["qkv_bias"], **layer)
         for file, layer in zip(files, layers, strict=True)
     )
     return Stack(tuple(built), outer["final_norm"])
