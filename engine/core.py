@@ -27,9 +27,10 @@ from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.lead import settle_lead
 from engine.machine_costs import MachineCosts, TimedDenoiser
 from engine.models.base import Context, Denoiser, Tokenizer
-from engine.prompts import Prompt, fill_prompt, rewrite_prompt
+from engine.prompts import Prompt, fill_prompt, rewrite_prompt, warm_behind_opening
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
+from engine.recent_answers import RecentAnswers
 from engine.request_checks import check_request
 from engine.router import Decision, decide
 
@@ -54,6 +55,7 @@ class EngineCore:
         self._watch: Watch | None = None
         self._vocabulary: Vocabulary | None = None
         self._likely: tuple[Fill, ...] = ()
+        self._recent = RecentAnswers()
 
     @property
     def facts(self) -> Facts:
@@ -108,7 +110,8 @@ class EngineCore:
 
         is_last: whether the text is whole with this gap filled; see `causal_rules`.
         """
-        prompt = self._prompt(request)
+        drafted = self._with_draft(request)
+        prompt = self._prompt(drafted)
         rules = causal_rules(request, self._read_vocabulary, is_last=is_last) if isinstance(request, Fill) else None
         decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
@@ -119,6 +122,7 @@ class EngineCore:
             timing.encoded = timing.first_draft = self._clock()
             if complete and prompt.lead:
                 prompt = settle_lead(self._model, context, prompt, heal=rules is None)
+                prompt = warm_behind_opening(prompt, drafted, self._model.tokenizer, self._model.facts.special)
                 timing.encoded = timing.first_draft = self._clock()
                 yield None
             if not complete:
@@ -134,7 +138,14 @@ class EngineCore:
         text = _whole(prompt, result.text)
         if isinstance(request, Fill):
             self._likely = likely_next(request, text)
+            self._recent.remember(request, text)
         return Done(request.id, text, stats, others)
+
+    def _with_draft(self, request: Fill | Rewrite) -> Fill | Rewrite:
+        """The request with what an earlier answer lets expect as its draft, where it brings none of its own."""
+        if not isinstance(request, Fill) or request.draft or not self._config.warm_start:
+            return request
+        return replace(request, draft=self._recent.draft_for(request))
 
     def _read_vocabulary(self) -> Vocabulary:
         """What each id writes, read once and only for who asks for constraints."""

@@ -19,6 +19,7 @@ import torch
 from engine.calibration import ForwardCosts, Measured, measure, measuring
 from engine.diffusion.cost_curve import CostCurve
 from engine.models.base import CanvasRows, Context, Denoiser, ModelFacts, Tokenizer
+from engine.runtime.packed import find_kernel
 
 OFF_BY = 0.3
 """Passes that take this much more or less than was measured, in the median, have it measured again."""
@@ -150,9 +151,10 @@ class TimedDenoiser:
 
 
 def machine_of(model: Denoiser, threads: int) -> str:
-    """What costs are kept for: another processor, thread count, torch, model, precision or adapter has others."""
+    """What costs are kept for: another processor, kernel, thread count, torch, model or adapter has others."""
     facts = model.facts
-    parts = (platform.machine(), platform.node(), str(os.cpu_count()), str(threads), torch.__version__)
+    kernel = found.name if (found := find_kernel()) else "none"
+    parts = (platform.machine(), platform.node(), str(os.cpu_count()), str(threads), torch.__version__, kernel)
     return "|".join((*parts, facts.name, facts.device, facts.precision, facts.adapter))
 
 

@@ -8,7 +8,7 @@ while a line is typed, and a key costs the rows of the lead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.diffusion.denoise import Gap
 from engine.diffusion.stopping import Limits
@@ -69,12 +69,23 @@ def fill_prompt(request: Fill, tokenizer: Tokenizer, special: SpecialIds) -> Pro
     prefix = cut_left(tokenizer.encode(request.prefix[:border]), PREFIX_TOKENS, len(lead))
     suffix = tokenizer.encode(request.suffix)[:SUFFIX_TOKENS]
     ids = (special.fim_prefix, *prefix, special.fim_suffix, *suffix)
-    warm = tokenizer.encode(request.draft) if request.draft else []
-    end = (min(special.end),) if warm else ()
     *before, pending = special.fim_middle, *lead
-    gap = Gap(pending, True, (*warm, *end), (tuple(suffix), (*prefix, *lead)))
+    gap = Gap(pending, True, _warm(request.draft, tokenizer, special), (tuple(suffix), (*prefix, *lead)))
     limits = Limits(request.max_tokens, request.max_lines, "", request.deadline_ms)
     return Prompt(ids, gap, limits, tuple(before))
+
+
+def warm_behind_opening(prompt: Prompt, request: Fill | Rewrite, tokenizer: Tokenizer, special: SpecialIds) -> Prompt:
+    """The prompt whose draft goes on behind the opening, where the opening is the beginning of a fill's draft."""
+    if not isinstance(request, Fill) or not prompt.opening or not request.draft.startswith(prompt.opening):
+        return prompt
+    warm = _warm(request.draft[len(prompt.opening) :], tokenizer, special)
+    return replace(prompt, gap=replace(prompt.gap, warm=warm))
+
+
+def _warm(draft: str, tokenizer: Tokenizer, special: SpecialIds) -> tuple[int, ...]:
+    """A gap's present text as a draft, its end included; nothing for no text."""
+    return (*tokenizer.encode(draft), min(special.end)) if draft else ()
 
 
 def lead_border(prefix: str) -> int:

@@ -44,6 +44,7 @@ from engine.tokenizer import BpeTokenizer
 TOKENIZER = "tokenizer.json"
 OUTER = "outer.safetensors"
 HEAD = "head.safetensors"
+
 LOW_RANK_PARTS = ("gate_up",)
 """The parts whose patch is kept beside them."""
 DOWN, UP = ".lora_A", ".lora_B"
