@@ -68,31 +68,33 @@ class OwnEngine:
             "drafts": done.stats.drafts,
             "cached_tokens": done.stats.cached_tokens,
             "prompt_tokens": done.stats.prompt_tokens,
-            "prompt": [*prompt.ids, prompt.gap.pending],
+            "prompt": [*prompt.ids, *prompt.lead, prompt.gap.pending],
             "stop_text": prompt.limits.stop_text,
         }
 
     def check(self, request: Fill | Rewrite, ids: Sequence[int], text: str) -> Answer:
         """Where `ids` part from plain greedy decoding, and whether `text` is what `ids` say."""
         prompt = self.causal._prompt(request)
-        partings = partings_of(self.model, prompt, ids)
+        partings, prompt = partings_of(self.model, prompt, ids)
         return {"partings": partings, "same_text": text_of(self.model, prompt, ids) == text}
 
 
-def partings_of(model: Denoiser, prompt: Prompt, ids: Sequence[int]) -> list[tuple[int, float]]:
+def partings_of(model: Denoiser, prompt: Prompt, ids: Sequence[int]) -> tuple[list[tuple[int, float]], Prompt]:
     """(place, lead) wherever the model, asked one token a pass, chooses another id than `ids` hold behind `prompt`.
 
     lead: by how much its choice's logit exceeds the given id's. Each place is judged behind the ids given so far, so no
-    parting at all means that `ids` are the greedy text.
+    parting at all means that `ids` are the greedy text. Also the prompt with its last word finished as the model does.
     """
     from engine.diffusion.denoise import allowed_ids
     from engine.diffusion.verify import PassLayout, build_rows
+    from engine.lead import settle_lead
 
     allowed = allowed_ids(model)
     context = model.context_for(prompt.ids)
     found = []
     try:
         model.encode(context, prompt.ids[context.length :])
+        prompt = settle_lead(model, context, prompt)
         pending = prompt.gap.pending
         for place, given in enumerate(ids):
             rows = build_rows(PassLayout(pending), context.length, model.facts.mask_id, adapted=prompt.gap.adapted)
@@ -103,14 +105,15 @@ def partings_of(model: Denoiser, prompt: Prompt, ids: Sequence[int]) -> list[tup
             pending = given
     finally:
         model.release(context)
-    return found
+    return found, prompt
 
 
 def text_of(model: Denoiser, prompt: Prompt, ids: Sequence[int]) -> str:
-    """The text that settled ids stand for under the limits of `prompt`."""
+    """The text that settled ids stand for behind the opening of `prompt`, under its limits."""
     from engine.diffusion.stopping import cut_at_lines, cut_at_stop_text, decode_prefix
 
     text = decode_prefix(model.tokenizer.decode_bytes([token for token in ids if token not in _special(model)]))
+    text = prompt.opening + text
     cut = cut_at_stop_text(text, prompt.limits.stop_text)
     if cut is None:
         cut = cut_at_lines(text, prompt.limits.max_lines)
