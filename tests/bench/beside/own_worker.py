@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from engine.protocol.messages import Done, Fill, Rewrite
+from engine.protocol.messages import Done, Fill, FurtherHole, Rewrite
 from engine.runtime.environment import prepare_environment
 from tests.bench.beside.pipe import Answer, peak_mb, serve
 
@@ -123,7 +123,9 @@ def text_of(model: Denoiser, prompt: Prompt, ids: Sequence[int]) -> str:
 def request_of(told: dict[str, Any]) -> Fill | Rewrite:
     """The request that was told as {"kind", fields…}."""
     fields = {name: value for name, value in told.items() if name != "kind"}
-    return Fill(**fields) if told["kind"] == "Fill" else Rewrite(**fields)
+    if told["kind"] != "Fill":
+        return Rewrite(**fields)
+    return Fill(**fields | {"further": tuple(FurtherHole(**hole) for hole in fields["further"])})
 
 
 def loaded(model: str, threads: int) -> OwnEngine:
