@@ -176,6 +176,19 @@ static std::size_t whole_positions(const Rows &rows, const Resident &resident) {
     return (resident.length + rows.count + kLanes - 1) / kLanes * kLanes;
 }
 
+// As many positions as any of some rows sees, in whole vectors: what lies behind would only add zeros. Of a long prompt's
+// rows the first ones see much less than the last.
+static std::size_t seen_positions(const Rows &rows, std::size_t first, std::size_t count, std::size_t positions) {
+    const __m256 hidden = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
+    for (; positions > kLanes; positions -= kLanes) {
+        for (std::size_t row = first; row < first + count; ++row) {
+            const __m256 bias = _mm256_loadu_ps(rows.bias + row * rows.positions + positions - kLanes);
+            if (_mm256_movemask_ps(_mm256_cmp_ps(bias, hidden, _CMP_NEQ_UQ)) != 0) return positions;
+        }
+    }
+    return positions;
+}
+
 std::size_t attention_room(const Shape &shape, const Rows &rows, const Resident &resident) {
     const std::size_t queries = kRowsTogether * (shape.heads / shape.kv_heads);
     return queries * (whole_positions(rows, resident) + 2 * shape.head_dim + 1) + shape.head_dim * kLanes;
@@ -184,7 +197,7 @@ std::size_t attention_room(const Shape &shape, const Rows &rows, const Resident 
 void attend(const Shape &shape, const Rows &rows, const Resident &resident, std::size_t kv_head, std::size_t first,
             std::size_t count, const float *fused, float *room, float *mixed) {
     const std::size_t dim = shape.head_dim, heads = shape.heads / shape.kv_heads, queries = count * heads;
-    const std::size_t positions = whole_positions(rows, resident);
+    const std::size_t positions = seen_positions(rows, first, count, whole_positions(rows, resident));
     float *scores = room, *asked = scores + queries * positions, *sums = asked + queries * dim;
     float *inverse = sums + queries * dim, *columns = inverse + queries;
     for (std::size_t query = 0; query < queries; ++query) {
