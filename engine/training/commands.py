@@ -44,7 +44,7 @@ def _computing_options(command: _Command) -> _Command:
         click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:N."),
         click.option(
             "--precision",
-            type=click.Choice(["int8", "fp32", "bf16"]),
+            type=click.Choice(["packed", "int8", "fp32", "bf16"]),
             help="Frozen weights; int8 is for the CPU.  [default: bf16 on cuda, on cpu whichever is faster there]",
         ),
         _model_file_option,

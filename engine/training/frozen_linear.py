@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 import torch
 
+from engine.runtime.linear import quantise_per_channel
+from engine.runtime.packed import Kernel, PackedInt8Linear, find_kernel, pack
+
 _LEVELS = 127
 
 
@@ -64,6 +67,37 @@ class _Int8Product(torch.autograd.Function):
         return torch.mul(torch._int_mm(rows, weight), row_scale), None, None
 
 
+class PackedFrozenLinear:
+    """The same on the engine's own kernel, with the 7-bit weights it serves; the way back has a second copy.
+
+    weight: [out, in] float on the CPU.
+    """
+
+    def __init__(self, weight: torch.Tensor, kernel: Kernel) -> None:
+        quantised, self._scale = quantise_per_channel(weight.float())
+        ones = torch.ones(weight.shape[1])
+        self._forwards = PackedInt8Linear(pack(quantised), self._scale, kernel, columns=weight.shape[1])
+        self._backwards = PackedInt8Linear(pack(quantised.t().contiguous()), ones, kernel, columns=weight.shape[0])
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        product: torch.Tensor = _PackedProduct.apply(x, self._forwards, self._backwards, self._scale)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _PackedProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: torch.Tensor, forwards: PackedInt8Linear, backwards: PackedInt8Linear, scale: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.frozen = (backwards, scale)
+        return forwards(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        backwards, scale = ctx.frozen
+        return backwards(gradients[0] * scale), None, None, None
+
+
 def quantise_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Each row of x [n, k] in -127…127 of its own largest value: (int8 [n, k], float32 scale [n, 1])."""
     largest = torch.maximum(x.amax(-1, keepdim=True), -x.amin(-1, keepdim=True)).clamp_min_(1e-30)
@@ -71,12 +105,20 @@ def quantise_rows(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def frozen_linear(weight: torch.Tensor, precision: str) -> FrozenLinear:
-    """The layer for a dense weight [out, in]; precision "int8", "fp32" or "bf16". Raises ValueError for another."""
+    """The layer for a dense weight [out, in]; precision "packed", "int8", "fp32" or "bf16".
+
+    Raises ValueError for another, and for "packed" where the engine's kernel is not built or the weight on no CPU.
+    """
     match precision:
+        case "packed":
+            kernel = find_kernel()
+            if kernel is None:
+                raise ValueError("packed needs the engine's kernel: build it with a C++ compiler, or use fp32")
+            return PackedFrozenLinear(weight, kernel)
         case "int8":
             return Int8FrozenLinear(weight)
         case "fp32":
             return DenseFrozenLinear(weight.float())
         case "bf16":
             return DenseFrozenLinear(weight.bfloat16())
-    raise ValueError(f"precision {precision!r} is none of int8, fp32, bf16")
+    raise ValueError(f"precision {precision!r} is none of packed, int8, fp32, bf16")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -144,10 +145,17 @@ def test_nothing_is_plotted_or_exported_of_no_run(tiny: Path, shards: Path, tmp_
     assert (exported.exit_code, "holds no checkpoint" in exported.output) == (1, True)
 
 
-@pytest.mark.parametrize(("times", "fastest"), [((1.0, 2.0), "int8"), ((24.0, 1.0), "fp32")])
+@pytest.mark.parametrize(
+    ("times", "fastest"), [((0.5, 1.0, 2.0), "packed"), ((3.0, 1.0, 2.0), "int8"), ((3.0, 24.0, 1.0), "fp32")]
+)
 def test_a_cpu_takes_what_is_fastest_there_where_nothing_is_said(
-    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, times: tuple[float, float], fastest: str
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, times: tuple[float, float, float], fastest: str
 ) -> None:
     monkeypatch.setattr(frozen_precision, "seconds_of", dict(zip(CANDIDATES, times, strict=True)).__getitem__)
+    monkeypatch.setattr(frozen_precision, "find_kernel", lambda: "a kernel")
     assert Laboratory(tiny, tmp_path).chosen_precision == fastest
     assert Laboratory(tiny, tmp_path, "fp32").chosen_precision == "fp32"
+    monkeypatch.setattr(frozen_precision, "find_kernel", lambda: None)
+    assert (
+        Laboratory(tiny, tmp_path).chosen_precision == min(("int8", times[1]), ("fp32", times[2]), key=itemgetter(1))[0]
+    )
