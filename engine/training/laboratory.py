@@ -41,7 +41,8 @@ class Laboratory:
     """model_file: the base model's GGUF. shards: a folder with `train-*.safetensors` and `held_out.safetensors`.
 
     precision of the frozen weights: "packed" and "int8" (CPU only), "fp32", "bf16"; "" for bf16 on a GPU, and for the
-    fastest on a CPU, which is measured. Raises ValueError for a device torch does not have, or a precision the device cannot do.
+    fastest on a CPU, which is measured. Raises ValueError for a device torch does not have, or a precision the device
+    cannot do.
     """
 
     model_file: Path
