@@ -93,6 +93,17 @@ class CausalRules:
                 return self._again(check, text, settled, spans)
         return None
 
+    def beginning(self, settled: Sequence[int]) -> str | None:
+        """The longest beginning of `settled`, in whole tokens, that writes something and passes every check."""
+        for count in range(len(settled) - 1, 0, -1):
+            try:
+                text = b"".join(self.vocabulary.pieces[token] for token in settled[:count]).decode()
+            except UnicodeDecodeError:
+                continue
+            if text.strip() and not any(check.faults(self.before + text + self.after) for check in self.checks):
+                return text
+        return None
+
     def _again(self, check: Check, text: str, settled: Sequence[int], spans: Sequence[Span]) -> int:
         blamed = set(self._blamed(text, settled, spans))
         near = {place + step for place in blamed for step in range(-self._tried, self._tried + 1)}

@@ -117,6 +117,20 @@ def test_a_check_that_nothing_passes_fails_by_name_and_with_a_remedy() -> None:
     assert (failure.value.kind, bool(failure.value.remedy)) == ("unsatisfied", True)
 
 
+def test_where_no_attempt_passes_the_beginning_that_does_is_the_text() -> None:
+    letters = WORDS.writing_only(ascii_letters)
+    first = denoised(CausalRules(WORDS, letters, max_characters=8), 3, CAUSAL)
+    assert len(first.text) > 3
+
+    def is_long(text: str) -> Sequence[tuple[int, int]]:
+        return [(3, len(text))] if len(text) > 3 else []
+
+    rules = CausalRules(WORDS, letters, max_characters=8, checks=[Check(is_long, "is short")], tries=0)
+    kept = denoised(rules, 3, CAUSAL)
+    assert kept.text == first.text[:3]
+    assert kept.passes == first.passes
+
+
 def test_rows_of_masks_and_given_logits_stay_as_they_are() -> None:
     logits = torch.randn(4, ByteTokenizer.vocab_size, generator=torch.Generator().manual_seed(2))
     before = logits.clone()
