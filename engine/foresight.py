@@ -10,8 +10,15 @@ from engine.protocol.messages import Fill
 def likely_next(request: Fill, text: str) -> tuple[Fill, ...]:
     """The fills to expect when `text` is taken, or typed: on the line behind its first, then behind all of it.
 
-    While the cursor stays in its line the prompt does, so only a new line is news.
+    While the cursor stays in its line the prompt does, so only a new line is news. It is expected indented as the
+    text's next line is, or else as the line before it.
     """
-    first = text.partition("\n")[0]
+    first, _, rest = text.partition("\n")
     likely = [first] if first == text else [first, text]
-    return tuple(replace(request, prefix=f"{request.prefix}{taken}\n", draft="") for taken in likely)
+    expected = []
+    for taken in likely:
+        before = request.prefix + taken
+        like = rest if taken != text else before.rpartition("\n")[2]
+        blank = like[: len(like) - len(like.lstrip(" \t"))]
+        expected.append(replace(request, prefix=f"{before}\n{blank}", draft=""))
+    return tuple(expected)

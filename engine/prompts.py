@@ -1,9 +1,9 @@
 """From a request to a prompt: which text the model reads, in which order, and what it drafts from.
 
 Pure functions of the request and a tokenizer. The window rules live here: text is cut where it is farthest from the
-gap, and the cut moves in steps of `CUT_STEP` tokens. What stands before the cursor in its own line is no part of the
-prompt's prefix but the known beginning of the middle, the *lead*: so prefix and suffix stay as they are, and resident,
-while a line is typed, and a key costs the rows of the lead.
+gap, and the cut moves in steps of `CUT_STEP` tokens. What stands before the cursor in its own line, but for the
+indentation, is no part of the prompt's prefix but the known beginning of the middle, the *lead*: so prefix and suffix
+stay as they are, and resident, while a line is typed, and a key costs the rows of the lead.
 """
 
 from __future__ import annotations
@@ -89,9 +89,14 @@ def _warm(draft: str, tokenizer: Tokenizer, special: SpecialIds) -> tuple[int, .
 
 
 def lead_border(prefix: str) -> int:
-    """Where the lead begins: at the start of the cursor's line, or whole steps of `LEAD_CHARS` behind that."""
+    """Where the lead begins: at the first word of the cursor's line, or whole steps of `LEAD_CHARS` behind that.
+
+    The indentation belongs to the prefix. A model has learnt tokens that join blanks with the word behind them, so a
+    gap that began with blanks alone would go on with a text indented by one blank too many.
+    """
     line = prefix.rfind("\n") + 1
-    return line + (len(prefix) - line) // LEAD_CHARS * LEAD_CHARS
+    word = len(prefix) - len(prefix[line:].lstrip(" \t"))
+    return word + (len(prefix) - word) // LEAD_CHARS * LEAD_CHARS
 
 
 def cut_left(ids: list[int], budget: int, behind: int = 0) -> list[int]:

@@ -103,6 +103,24 @@ def test_files_from_the_shell(environment: Path, tmp_path: Path) -> None:
     assert "no hole" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ('def fib(n):\n    """Return the n-th Fibonacci number, iteratively."""\n    ', "\n\n\nprint(fib(10))\n"),
+        ("class A:\n    def first(self, items):\n        ", "\n\n    def other(self):\n        return 1\n"),
+    ],
+)
+def test_what_is_filled_behind_an_indentation_keeps_it(environment: Path, tmp_path: Path, start: str, end: str) -> None:
+    file = tmp_path / "indented.py"
+    file.write_text(f"{start}<fill>{end}")
+    done = lacuna("fill", str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    text = json.loads(done.stdout)["text"]
+    assert text.startswith(start)
+    assert text.endswith(end)
+    compile(text, "indented.py", "exec")
+
+
 SEVERAL = CODE.replace("return 0", "return <fill>").replace("return width * height", "return <fill>")
 
 

@@ -47,7 +47,7 @@ def test_the_same_request_reuses_its_prompt_and_gives_the_same_text() -> None:
     first, _, _ = drive(engine, FILL)
     again, _, _ = drive(engine, FILL)
     assert first.stats.cached_tokens == 0
-    assert again.stats.cached_tokens == again.stats.prompt_tokens - len("    return ")
+    assert again.stats.cached_tokens == again.stats.prompt_tokens - len("return ")
     assert again.text == first.text
 
 

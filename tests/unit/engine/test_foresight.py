@@ -30,7 +30,9 @@ def test_the_next_line_is_expected_then_the_line_behind_all() -> None:
     request = Fill("1", "python", "a = ", "\nb", draft="old")
     assert [each.prefix for each in likely_next(request, "1")] == ["a = 1\n"]
     several = likely_next(request, "(\n    1\n)")
-    assert [each.prefix for each in several] == ["a = (\n", "a = (\n    1\n)\n"]
+    assert [each.prefix for each in several] == ["a = (\n    ", "a = (\n    1\n)\n"]
+    indented = Fill("1", "python", "if a:\n\tb = ", "\nb")
+    assert [each.prefix for each in likely_next(indented, "1")] == ["if a:\n\tb = 1\n\t"]
     assert all((each.suffix, each.draft) == ("\nb", "") for each in several)
 
 

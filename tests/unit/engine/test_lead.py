@@ -27,18 +27,22 @@ def fill(prefix: str, suffix: str = "\n", **options: int) -> Fill:
 
 @pytest.mark.parametrize(
     ("prefix", "lead"),
-    [("", ""), ("a\n", ""), ("a\n  b", "  b"), ("a\nb\n", ""), ("x" * (LEAD_CHARS + 3), "xxx"), ("x" * LEAD_CHARS, "")],
+    [
+        *(("", ""), ("a\n", ""), ("a\n  b", "b"), ("a\n\tb ", "b "), ("a\nb\n", ""), ("a\n    ", ""), ("  ", "")),
+        *(("x" * (LEAD_CHARS + 3), "xxx"), ("x" * LEAD_CHARS, ""), ("  " + "x" * (LEAD_CHARS + 3), "xxx")),
+    ],
 )
 def test_the_lead_is_the_cursor_s_line_or_the_end_of_a_long_one(prefix: str, lead: str) -> None:
     assert prefix[lead_border(prefix) :] == lead
 
 
-@given(st.text("ab \n", max_size=60), st.text("ab ", max_size=60))
-def test_the_prompt_rests_while_a_line_is_typed(before: str, line: str) -> None:
+@given(st.text("ab \n", max_size=60), st.text(" ", max_size=4), st.text("ab ", max_size=60))
+def test_the_prompt_rests_while_a_line_is_typed(before: str, blank: str, line: str) -> None:
     model = WordModel([b"a", b"b", b" ", b"\n", b"ab", b"  "], {})
     special = model.facts.special
-    whole = before + "\n" + line
-    prompts = [fill_prompt(fill(whole[:end]), model.tokenizer, special) for end in range(len(before) + 1, len(whole))]
+    start = before + "\n" + blank
+    whole = start + line.lstrip(" ")
+    prompts = [fill_prompt(fill(whole[:end]), model.tokenizer, special) for end in range(len(start), len(whole))]
     assert len({prompt.ids for prompt in prompts}) <= 1
 
 
