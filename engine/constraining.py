@@ -100,7 +100,7 @@ def _checks(request: Fill, wanted: Constraints, *, is_last: bool) -> tuple[Check
 def _schema(text: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise EngineError("bad_request", f"the JSON Schema is no JSON: {fault}", "mend the schema") from None
     if not isinstance(schema, dict):
         raise EngineError("bad_request", "the JSON Schema is no JSON object", "give an object such as {}")
