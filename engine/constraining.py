@@ -20,9 +20,10 @@ from engine.diffusion.stopping import cut_at_stop_text
 from engine.grammars import Span, error_spans, parser_for
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Constraints, Fill
+from engine.python_syntax import bodies_between, python_error
 
-_NEUTRAL = ("", "x")
-"""What may stand in a hole that nobody filled: nothing, or any name."""
+_NEUTRAL = ("", "x", "pass", "0", '"x": 0')
+"""What may stand in a hole that nobody filled: nothing, any name or statement, a value or a member of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def _checks(request: Fill, wanted: Constraints, *, is_last: bool) -> tuple[Check
 def _schema(text: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise EngineError("bad_request", f"the JSON Schema is no JSON: {fault}", "mend the schema") from None
     if not isinstance(schema, dict):
         raise EngineError("bad_request", "the JSON Schema is no JSON object", "give an object such as {}")
@@ -121,16 +122,21 @@ def syntax_faults(request: Fill) -> Faults:
     """The spans where the text with the holes filled does not parse and would have, had nobody filled them.
 
     A text that was broken before may stay so: there are faults only where there are more of them than without the
-    holes' texts. Raises EngineError(bad_request) for a language without a grammar.
+    holes' texts. Python that its own parser takes unfilled must be taken filled, too. Raises EngineError(bad_request)
+    for a language without a grammar.
     """
     parser = parser_for(request.language)
-    found = [error_spans(parser, _unfilled(request, neutral)) for neutral in _NEUTRAL]
-    least = min(found, key=len)
+    is_python = request.language == "python"
+    bodies = bodies_between(request.prefix, request.suffix) if is_python else ()
+    unfilled = [_unfilled(request, neutral) for neutral in (*_NEUTRAL, *bodies)]
+    least = min((error_spans(parser, text) for text in unfilled), key=len)
+    is_sound_python = is_python and any(python_error(text) is None for text in unfilled)
 
     def faults(text: str) -> Sequence[Span]:
         spans = error_spans(parser, text)
         if len(spans) <= len(least):
-            return ()
+            fault = python_error(text) if is_sound_python else None
+            return () if fault is None else (fault,)
         return [span for span in spans if span not in least or span[1] > len(request.prefix)] or spans
 
     return faults

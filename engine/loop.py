@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
 CoreFactory = Callable[[Progress], Core]
 
+_MOST_FRAMES = 20
+"""Places a logged fault is followed to."""
+
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
@@ -270,7 +273,8 @@ def refusal_while_draining(job_id: str) -> Failed:
 
 def log_fault(what: str, fault: Exception) -> None:
     """Log where `fault` was raised. Its own words are left out: they may quote a document."""
-    frames = traceback.extract_tb(fault.__traceback__)
+    # The innermost ones: a recursion without end has a thousand.
+    frames = traceback.extract_tb(fault.__traceback__, limit=-_MOST_FRAMES)
     places = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
     log.error("%s: %s at %s", what, _name(fault), places or "an unknown place")
 

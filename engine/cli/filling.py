@@ -125,9 +125,11 @@ def _attempt(document: Document, offset: int, done: Done, filled: Filled, asking
         return replace(attempt, note=cut_off(asking.max_tokens))
     made = _with_text(attempt, document, offset, offset, filled.text)
     ghost = present_in(document, offset, filled.text, single_line=False, automatic=False)
+    # Blanks obey almost anything and fill no hole. (What stands there already is put in all the same where it obeys.)
+    if ghost is None and (asking.constraints is None or not filled.text.strip()):
+        return replace(attempt, note="the engine has nothing to add here")
     if ghost is None:
-        nothing = replace(attempt, note="the engine has nothing to add here")
-        return nothing if asking.constraints is None else made
+        return made
     shown = _with_text(attempt, document, ghost.start, ghost.end, ghost.text)
     # What is changed afterwards need not obey any more.
     return shown if asking.constraints is None or _obeys(shown, made, asking.constraints, document.language) else made

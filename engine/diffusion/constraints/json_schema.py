@@ -18,6 +18,8 @@ from engine.diffusion.constraints.vocabulary import Vocabulary
 from engine.protocol.errors import EngineError
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_DEEP = 16
+"""Levels of a document below which it is the schema that has no end, where checking one against the other has none."""
 
 
 def json_schema(
@@ -27,14 +29,14 @@ def json_schema(
 
     Raises EngineError(bad_request) for a schema that is none, or that refers to another file: nothing is fetched.
     """
-    faults = schema_faults(schema)
-    # Finds references that lead nowhere before a model is asked.
-    faults("null")
-    return Reviewed(vocabulary, faults, "is JSON of the schema", before, after, tries)
+    return Reviewed(vocabulary, schema_faults(schema), "is JSON of the schema", before, after, tries)
 
 
 def schema_faults(schema: dict[str, Any]) -> Faults:
-    """The check alone: from a text to the spans that are not JSON, or not as the schema wants."""
+    """The check alone: from a text to the spans that are not JSON, or not as the schema wants.
+
+    Both this and the check raise EngineError(bad_request) for a schema that cannot be used.
+    """
     # Imported here: a second of import time that only JSON gaps need to pay.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -47,6 +49,8 @@ def schema_faults(schema: dict[str, Any]) -> Faults:
         kind.check_schema(schema)
     except SchemaError as fault:
         raise _bad_schema(fault.message) from None
+    except RecursionError:
+        raise _bad_schema("it is nested too deeply") from None
     # An empty registry: the library's own default would fetch a schema named by its address.
     validator = kind(schema, registry=Registry())
 
@@ -61,9 +65,24 @@ def schema_faults(schema: dict[str, Any]) -> Faults:
             paths = [tuple(error.absolute_path) for error in validator.iter_errors(document)]
         except (Unresolvable, re.error) as fault:
             raise _bad_schema(str(fault)) from None
+        except RecursionError:
+            if _levels(document) < _DEEP:
+                raise _bad_schema("it refers to itself without end") from None
+            return [(0, len(text))]
         return [locate(text, path) for path in paths]
 
+    # Finds references that lead nowhere, or in a circle, before a model is asked.
+    faults("null")
     return faults
+
+
+def _levels(document: Any) -> int:
+    """How deeply values are nested; 1 for one that holds no others."""
+    level, count = [document], 0
+    while level:
+        held = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level, count = [inner for values in held for inner in values], count + 1
+    return count
 
 
 def locate(text: str, path: Sequence[str | int]) -> Span:

@@ -218,6 +218,8 @@ def test_rules_hold_in_every_hole() -> None:
         (Constraints(must_parse=True), "nonsense", "no grammar of 'nonsense'"),
         (Constraints(json_schema="{"), "json", "no JSON"),
         (Constraints(json_schema="[]"), "json", "no JSON object"),
+        (Constraints(json_schema="[" * 100_000), "json", "no JSON"),
+        (Constraints(json_schema='{"$ref": "#"}'), "json", "it refers to itself without end"),
         (Constraints(json_schema='{"type": "nonsense"}'), "json", "cannot be used"),
     ],
 )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from engine.cli.filling import MARK, Asking, Attempt, fill_each, fill_together
+from engine.cli.main import cli
 from engine.protocol.messages import MOST_HOLES, Constraints, Done, Fill, Filled, Stop
 from lsp_server.document import Document
 from lsp_server.syntax import holes
@@ -85,6 +89,23 @@ def test_what_must_obey_goes_in_as_it_was_made_unless_the_tidied_text_obeys_too(
     document = json.dumps({"a": MARK}).replace(f'"{MARK}"', MARK)
     exact = Asking(9, Constraints(json_schema="{}"))
     assert filled(Says([" 2 "]), document, "json", exact)[-1].text == '{"a":  2 }'
+
+
+BLANK = [("", ["--max-chars", "1"]), ("", ["--allow", "abc"]), ("\n", ["--max-lines", "2", "--allow", "\n"]), (" ", [])]
+
+
+@pytest.mark.parametrize(("said", "options"), [*BLANK, ("", ["--must-parse"])])
+def test_blanks_obey_nothing(said: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def connected(_model: str) -> AsyncIterator[Says]:
+        yield Says([said])
+
+    monkeypatch.setattr("engine.cli.files.connected_engine", connected)
+    path = tmp_path / "one.py"
+    path.write_text(f"x = ({MARK})\n")
+    done = CliRunner().invoke(cli, ["fill", str(path), "--write", *options])
+    assert (done.exit_code, path.read_text()) == (1, f"x = ({MARK})\n")
+    assert "nothing to add" in done.output
 
 
 def test_what_is_judged_as_a_whole_is_sent_as_a_whole() -> None:

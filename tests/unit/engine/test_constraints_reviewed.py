@@ -205,6 +205,8 @@ def test_every_value_is_found_where_it_stands(document: Any, indent: Any, ascii_
         {"type": "objekt"},
         {"$ref": "https://example.invalid/schema.json"},
         {"$ref": "#/$defs/none"},
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}},
         {"type": ["null"], "required": 3},
     ],
 )
@@ -212,6 +214,18 @@ def test_a_schema_that_cannot_be_used_is_a_bad_request(schema: dict[str, Any]) -
     with pytest.raises(EngineError, match="JSON Schema cannot be used") as failure:
         json_schema(WORDS, schema)
     assert failure.value.kind == "bad_request"
+
+
+def test_a_circle_within_a_schema_is_told_from_a_document_that_is_too_deep() -> None:
+    circle = schema_faults({"properties": {"a": {"$ref": "#/properties/a"}}})
+    assert circle('{"b": 1}') == []
+    with pytest.raises(EngineError, match="it refers to itself without end") as failure:
+        circle('{"a": 1}')
+    assert (failure.value.kind, bool(failure.value.remedy)) == ("bad_request", True)
+    tree = schema_faults({"items": {"$ref": "#"}})
+    assert tree("[[[1]]]") == []
+    deep = "[" * 800 + "]" * 800
+    assert tree(deep) == [(0, len(deep))]
 
 
 def test_the_vocabulary_is_what_the_tokenizer_writes() -> None:

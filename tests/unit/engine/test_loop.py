@@ -23,6 +23,7 @@ from engine.loop import (
     Replied,
     Stopped,
     Submitted,
+    log_fault,
 )
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Reply, Rewrite
@@ -159,6 +160,20 @@ def test_an_unforeseen_fault_ends_its_job_only_and_its_words_stay_out_of_the_log
     assert "RuntimeError" in caplog.text
     assert "scripted_core.py" in caplog.text
     assert SECRET not in caplog.text + failed.message
+
+
+def test_a_recursion_without_end_is_logged_by_its_innermost_places(caplog: pytest.LogCaptureFixture) -> None:
+    def deep(left: int) -> None:
+        if not left:
+            raise RecursionError(SECRET)
+        deep(left - 1)
+
+    with pytest.raises(RecursionError) as raised:
+        deep(200)
+    log_fault("a job failed", raised.value)
+    (line,) = caplog.messages
+    assert line.count(" deep") == line.count(".py:") == 20
+    assert SECRET not in line
 
 
 class _OddCore(ScriptedCore):
