@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from engine.runtime import extension
-from engine.runtime import packed as packed_module
 from engine.runtime.linear import FloatLinear, int8_is_supported, int8_linear, packed_linear, quantise_per_channel
 from engine.runtime.packed import Kernel, PackedInt8Linear, corrections, find_kernel, find_kernels, pack, unpack
 
