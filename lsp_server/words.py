@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import re
 
 from lsp_server.document import Document
 
 # What is longer is no word that anybody types.
 LONGEST_WORD = 200
+# Where a word is looked for again, on each side of it: a large file costs no more than a small one.
+NEARBY_CHARS = 24_000
+_PYTHON_WORDS = frozenset((*dir(builtins), *keyword.kwlist))
 
 
 def word_start(document: Document, offset: int) -> int:
@@ -30,3 +35,18 @@ def whole_words(document: Document, start: int, end: int) -> tuple[int, int]:
     first = word_start(document, start) if word_end(document, start) > start else start
     last = word_end(document, end) if word_start(document, end) < end else end
     return first, last
+
+
+def is_inside_word(document: Document, offset: int) -> bool:
+    """Whether a character of a word stands on either side of `offset`."""
+    return re.fullmatch(r"\w\w", document.slice(max(0, offset - 1), offset + 1)) is not None
+
+
+def is_known_word(document: Document, start: int, end: int) -> bool:
+    """Whether the word at `[start, end)` stands near it once more, as a word of its own, or is one of Python's."""
+    word = document.slice(start, end)
+    if document.language == "python" and word in _PYTHON_WORDS:
+        return True
+    alone = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    before = document.slice(max(0, start - NEARBY_CHARS), start)
+    return any(alone.search(text) for text in (before, document.slice(end, end + NEARBY_CHARS)))

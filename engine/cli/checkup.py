@@ -17,6 +17,9 @@ EngineState = Literal["none", "answers", "left_over", "unsafe"]
 
 PYTHON_NEEDED = (3, 11)
 CORES_WANTED = 2
+X86_64 = frozenset({"x86_64", "amd64"})
+# The systems that the kernel is built on (hatch_build.py), as `sys.platform` names them.
+KERNEL_SYSTEMS = frozenset({"linux", "darwin"})
 # The default model's weights in int8, its embedding in floats, and a few contexts' keys and values.
 MEMORY_WANTED = 1_500_000_000
 MEMORY_NEEDED = 800_000_000
@@ -67,13 +70,18 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What `doctor` saw. Sizes in bytes; `cpu_flags` is empty where the system does not tell them."""
+    """What `doctor` saw. Sizes in bytes; `cpu_flags` is empty where the system does not tell them.
+
+    `system` is `sys.platform`; `kernel` is the int8 kernel in use, None without one.
+    """
 
     python: tuple[int, int, int]
     executable: str
     installed: bool
     packages: tuple[Package, ...]
+    system: str
     architecture: str
+    kernel: str | None
     cpu_flags: frozenset[str]
     cores: int
     memory_free: int
@@ -105,6 +113,7 @@ def _checks(machine: Machine) -> Iterator[Check]:
     yield _packages(machine)
     yield _torch(machine)
     yield _cores(machine)
+    yield _kernel(machine)
     yield _memory(machine)
     yield from _folders(machine)
     yield _disk(machine)
@@ -153,12 +162,24 @@ def _build(version: str) -> str:
 
 def _cores(machine: Machine) -> Check:
     finding = f"{machine.cores} usable, {machine.architecture}"
-    is_x86 = machine.architecture.lower() in {"x86_64", "amd64"}
+    is_x86 = machine.architecture.lower() in X86_64
     if is_x86 and machine.cpu_flags and "avx2" not in machine.cpu_flags:
         return Check("cores", "warning", f"{finding}, without AVX2", "Expect slow answers: int8 kernels need AVX2.")
     if machine.cores < CORES_WANTED:
         return Check("cores", "warning", finding, "Expect slow answers, or give this machine another core.")
     return Check("cores", "ok", finding)
+
+
+def _kernel(machine: Machine) -> Check:
+    if machine.kernel is not None:
+        return Check("kernel", "ok", machine.kernel)
+    finding = "none; torch's kernels serve instead"
+    if machine.system not in KERNEL_SYSTEMS or machine.architecture.lower() not in X86_64:
+        return Check("kernel", "ok", f"{finding}, as everywhere but on x86-64 with Linux or macOS")
+    if machine.cpu_flags and "avx2" not in machine.cpu_flags:
+        return Check("kernel", "ok", f"{finding}, as on every processor without AVX2")
+    remedy = "Install a C++ compiler (g++ or clang++) and install Lacuna again: answers are then about twice as fast."
+    return Check("kernel", "warning", finding, remedy)
 
 
 def _memory(machine: Machine) -> Check:

@@ -26,6 +26,7 @@ from engine.cli.table_console import table_console
 from engine.models.folder_record import converted_folder, converted_state
 from engine.protocol.address import LOOPBACK, Address, engine_address, read_endpoint, require_private
 from engine.protocol.errors import EngineError
+from engine.runtime.extension import kernel_names
 from engine.store import Store
 
 CONNECT_S = 1.0
@@ -63,7 +64,9 @@ def observe(environ: Mapping[str, str]) -> Machine:
         executable=sys.executable,
         installed=bool(packages),
         packages=packages or (_package("torch"),),
+        system=sys.platform,
         architecture=platform.machine(),
+        kernel=next(iter(kernel_names()), None),
         cpu_flags=cpu_flags(CPU_FACTS),
         cores=_usable_cores(),
         memory_free=int(psutil.virtual_memory().available),

@@ -7,19 +7,18 @@ of `linear`: sums of products are exact, so every kernel, thread count and numbe
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from types import ModuleType
 
 import torch
+
+from engine.runtime.extension import kernel_module
 
 CHANNELS = 8
 """Output channels that lie together in a packed matrix."""
 INPUTS = 4
 """Inputs of each of them that lie together."""
 
-_MODULE = "engine.runtime._int8"
-_INTERFACE = 2
 _INPUT_ZERO = 128
 
 
@@ -34,11 +33,8 @@ class Kernel:
 
 def find_kernels() -> list[Kernel]:
     """The kernels this installation has for this processor, the fastest first; one left from other sources is none."""
-    try:
-        module = importlib.import_module(_MODULE)
-    except ImportError:
-        return []
-    if module.INTERFACE != _INTERFACE:
+    module = kernel_module()
+    if module is None:
         return []
     return [Kernel(module, index, name) for index, name in enumerate(module.kernels())]
 

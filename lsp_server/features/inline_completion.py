@@ -4,10 +4,14 @@ The newest request of a document wins: an older one is answered null at once. Ty
 back, is answered from memory, also back over a letter that left it; right after an undo nothing comes by itself. While
 requests come in quick succession only the last of them asks the engine. Who asks explicitly gets several texts, as many
 as are there in time; the others are made behind the answer, for who asks again. What comes by itself is one.
+
+A word is not torn: inside one that stands nearby once more or is Python's own, and so is whole, no engine is asked;
+inside any other only a text that makes the word longer is offered.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -24,6 +28,7 @@ from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
 from lsp_server.suggestion import Gap, inserted_text, may_suggest, suggest
 from lsp_server.undoing import key_between
+from lsp_server.words import is_inside_word, is_known_word, word_end, word_start
 
 Reply = types.InlineCompletionList | None
 
@@ -69,7 +74,7 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
         # The work for this place goes on; whoever asks for more waits for it.
         return _recalled(session, asked, known) if automatic else _gathered(session, asked, known, behind)
     job = session.inflight.claim(uri, "inline")
-    if not may_suggest(snapshot, cursor):
+    if not may_suggest(snapshot, cursor) or _is_inside_whole_word(asked.gap):
         job.finish()
         return None
     taken_back = session.typing.undoing.taken_back(snapshot.document) if automatic else None
@@ -82,6 +87,21 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     trigger = "automatic" if automatic else "invoked"
     pause_s = session.typing.debounce.pause_s((uri, trigger), snapshot.settings.inline_debounce_ms / 1000)
     return _answer(session, job, asked, known, pause_s)
+
+
+def _is_inside_whole_word(gap: Gap) -> bool:
+    """Whether the gap would tear a word that is known, and so complete."""
+    document, offset = gap.document, gap.offset
+    if not is_inside_word(document, offset):
+        return False
+    return is_known_word(document, word_start(document, offset), word_end(document, offset))
+
+
+def _tears_word(gap: Gap, ghost: GhostText) -> bool:
+    """Whether accepting `ghost` would do anything to the word around the gap but make it longer."""
+    if not is_inside_word(gap.document, gap.offset):
+        return False
+    return re.fullmatch(r"\w+", inserted_text(ghost, gap.document.text, gap.offset) or "") is None
 
 
 def _is_a_key(asked: Asked, known: Offer, before: Document) -> bool:
@@ -186,6 +206,8 @@ def _items(asked: Asked, texts: Iterable[GhostText], ticket: str) -> Iterator[ty
 
 def _place(asked: Asked, ghost: GhostText) -> tuple[types.Range, str] | None:
     """Where a text goes and what is inserted there; None where no item can say so."""
+    if _tears_word(asked.gap, ghost):
+        return None
     start, end, text = ghost.start, ghost.end, ghost.text
     if asked.chosen is not None:
         inserted = inserted_text(ghost, asked.gap.document.text, asked.gap.offset)

@@ -105,3 +105,38 @@ async def test_nothing_is_made_up_where_nothing_tells_so_much_as_the_language(te
         assert (await client.engine())["requests"] == []
         client.open("# Uses os.\n", "file:///w/b.py")
         assert await client.inline(1, 0, "file:///w/b.py", triggerKind=1)
+
+
+@pytest.mark.parametrize("trigger", [1, 2])
+async def test_nothing_is_asked_inside_a_word_that_is_whole(trigger: int) -> None:
+    async with lsp.session({"text": "es / total"}) as client:
+        client.open("print(x)\n", "file:///w/b.py")
+        assert await client.inline(0, 3, "file:///w/b.py", triggerKind=trigger) is None
+        client.open("def mean(values):\n    return values\n")
+        for column in range(12, 17):
+            assert await client.inline(1, column, triggerKind=trigger) is None
+        assert (await client.engine())["requests"] == []
+        assert await client.inline(1, 17, triggerKind=trigger)
+
+
+@pytest.mark.parametrize("trigger", [1, 2])
+@pytest.mark.parametrize(
+    ("text", "said", "offered"),
+    [("x = valus", "es / total", None), ("x = valus", "e", "e"), ("x = valus", "(e", None), ("x = valus", "e, ", None)],
+)
+async def test_inside_a_word_only_what_makes_it_longer_is_offered(
+    trigger: int, text: str, said: str, offered: str | None
+) -> None:
+    async with lsp.session({"text": said}) as client:
+        client.open(text)
+        items = await client.inline(0, 8, triggerKind=trigger)
+        assert [item["insertText"] for item in items or ()] == ([offered] if offered else [])
+        assert items is None or items
+
+
+async def test_a_menu_entry_inside_a_word_is_offered_as_ever() -> None:
+    async with lsp.session({"text": "es"}) as client:
+        client.open("x = values + values")
+        place = lsp.place("file:///w/a.py", 0, 8)
+        await client.request("textDocument/completion", place)
+        assert len((await client.engine())["requests"]) == 1

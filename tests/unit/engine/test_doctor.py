@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,6 +18,7 @@ from engine.cli.doctor import cpu_flags, look_at_engine, look_at_model, observe
 from engine.cli.main import cli
 from engine.models.folder_record import converted_folder, write_record
 from engine.protocol.address import Endpoint, engine_address, make_private, write_endpoint
+from engine.runtime.extension import INTERFACE, MODULE
 from tests.fakes.model_sources import CONTENT, NAME, GoodSource, small_store
 
 MODEL = Model("small", Path("/home/models/small.gguf"), 500_000_000, "ready", converted="whole")
@@ -27,7 +31,9 @@ HEALTHY = Machine(
     executable="/venv/bin/python",
     installed=True,
     packages=(TORCH, Package("click", "click>=8.1", "8.2", True)),
+    system="linux",
     architecture="x86_64",
+    kernel="avx2",
     cpu_flags=frozenset({"avx", "avx2"}),
     cores=4,
     memory_free=8_000_000_000,
@@ -68,6 +74,12 @@ def test_a_healthy_machine_has_no_fault() -> None:
         (replace(HEALTHY, cores=1), "cores", "warning", "slow"),
         (replace(HEALTHY, cpu_flags=frozenset({"sse"})), "cores", "warning", "AVX2"),
         (replace(HEALTHY, cpu_flags=frozenset()), "cores", "ok", "4 usable"),
+        (HEALTHY, "kernel", "ok", "avx2"),
+        (replace(HEALTHY, kernel=None), "kernel", "warning", "Install a C++ compiler (g++ or clang++)"),
+        (replace(HEALTHY, kernel=None, system="darwin", cpu_flags=frozenset()), "kernel", "warning", "C++ compiler"),
+        (replace(HEALTHY, kernel=None, system="win32"), "kernel", "ok", "torch's kernels"),
+        (replace(HEALTHY, kernel=None, architecture="arm64"), "kernel", "ok", "torch's kernels"),
+        (replace(HEALTHY, kernel=None, cpu_flags=frozenset({"sse"})), "kernel", "ok", "without AVX2"),
         (replace(HEALTHY, memory_free=1_000_000_000), "memory", "warning", "Close other programs"),
         (replace(HEALTHY, memory_free=100_000_000), "memory", "fault", "Close other programs"),
         (
@@ -206,3 +218,22 @@ def test_cpu_flags_are_read_where_the_system_lists_them(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: sse avx2\nprocessor\t: 1\nflags\t\t: sse avx2\n")
     assert cpu_flags(tmp_path / "cpuinfo") == {"sse", "avx2"}
     assert cpu_flags(tmp_path / "nothing") == frozenset()
+
+
+@pytest.mark.parametrize(("interface", "kernel"), [(INTERFACE, "avx512"), (INTERFACE + 1, None)])
+def test_the_kernel_in_use_is_the_fastest_of_this_version(
+    interface: int, kernel: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = SimpleNamespace(INTERFACE=interface, kernels=lambda: ("avx512", "avx2"))
+    monkeypatch.setitem(sys.modules, MODULE, built)
+    assert observe({"LACUNA_HOME": str(tmp_path)}).kernel == kernel
+
+
+def test_a_kernel_that_was_not_built_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, MODULE, None)
+    assert observe({"LACUNA_HOME": str(tmp_path)}).kernel is None
+
+
+def test_the_kernel_is_looked_up_without_torch() -> None:
+    code = "import sys, engine.cli.doctor as d; d.kernel_names(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

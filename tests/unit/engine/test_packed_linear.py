@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.runtime import packed as packed_module
+from engine.runtime import extension
 from engine.runtime.linear import FloatLinear, int8_is_supported, int8_linear, packed_linear, quantise_per_channel
 from engine.runtime.packed import Kernel, PackedInt8Linear, corrections, find_kernel, find_kernels, pack, unpack
 
@@ -239,10 +239,10 @@ def test_without_kernel_and_torch_s_own_the_weights_become_float(
 
 def test_a_kernel_of_another_interface_or_for_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stale:
-        INTERFACE = packed_module._INTERFACE - 1
+        INTERFACE = extension.INTERFACE - 1
 
     class Alien:
-        INTERFACE = packed_module._INTERFACE
+        INTERFACE = extension.INTERFACE
 
         @staticmethod
         def kernels() -> tuple[str, ...]:
