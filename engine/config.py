@@ -45,7 +45,7 @@ class EngineConfig:
     idle_limit_s: float = DEFAULT_IDLE_LIMIT_S
     transport: Transport = "auto"
     adapter: bool = True
-    cache_mib: int = 512
+    cache_mib: int = 256
 
 
 def read_config(options: Mapping[str, object], env: Mapping[str, str], *, cores: int | None = None) -> EngineConfig:

@@ -15,7 +15,7 @@ from engine.protocol.errors import EngineError
 from engine.runtime.attention import BLOCK
 
 _GROWTH = 2 * BLOCK
-MOST_BYTES = 512 * 2**20
+MOST_BYTES = 256 * 2**20
 """What resident contexts may take together unless something else is asked for: some forty of a thousand tokens on the
 default model, which keeps 24 KiB for each."""
 LOST_ROWS = 48
