@@ -16,7 +16,7 @@ from engine.runtime.attention import BLOCK
 
 _GROWTH = 2 * BLOCK
 MOST_BYTES = 256 * 2**20
-"""What resident contexts may take together unless something else is asked for: some forty of a thousand tokens on the
+"""What resident contexts may take together unless something else is asked for: some ten of a thousand tokens on the
 default model, which keeps 24 KiB for each."""
 LOST_ROWS = 48
 """A context is cut for a request when it loses at most so many rows, and not more than it keeps."""
