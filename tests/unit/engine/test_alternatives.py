@@ -144,7 +144,7 @@ def test_abandoned_between_alternatives_the_prompt_is_still_resident() -> None:
         next(run)
     run.close()
     again, _ = drive(engine, LONE)
-    assert again.stats.cached_tokens == again.stats.prompt_tokens - len("    return ")
+    assert again.stats.cached_tokens == again.stats.prompt_tokens - len("return ")
     assert again.text == drive(core(), LONE)[0].text
 
 
