@@ -9,13 +9,12 @@ import asyncio
 from collections.abc import Callable
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from engine.protocol.messages import Loading
 from lsp_server.client import Editor
 from lsp_server.clock import Clock
 from lsp_server.engine_client import EngineState
-from lsp_server.progress import LONG_S, ProgressBoard
+from lsp_server.progress import ProgressBoard, token_for_long_work
 
 TITLE = "Lacuna: loading the model"
 _ON_ITS_WAY: frozenset[EngineState] = frozenset({"starting", "loading"})
@@ -30,7 +29,7 @@ _STEP_PERCENT = 5
 
 
 class EngineProgress:
-    """Begins when the engine takes longer than `LONG_S` to come, ends when it is ready or given up.
+    """Begins when the engine takes longer than `progress.LONG_S` to come, ends when it is ready or given up.
 
     `moved` and `heard` are for the engine's events; `shows` tells whether the editor displays progress.
     """
@@ -61,12 +60,8 @@ class EngineProgress:
             self._editor.send_progress(self._token, types.WorkDoneProgressReport(message=message))
 
     async def _open(self) -> None:
-        await self._clock.sleep(LONG_S)
-        token = self._board.new_token()
-        try:
-            await self._editor.create_progress(token)
-        except JsonRpcException:
-            # A client may refuse a token; then the engine comes unseen.
+        token = await token_for_long_work(self._editor, self._board, self._clock)
+        if token is None:
             return
         self._token = token
         self._editor.send_progress(token, types.WorkDoneProgressBegin(title=TITLE, message=self._message))

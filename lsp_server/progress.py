@@ -55,6 +55,17 @@ class ProgressBoard:
         self._cancel.pop(token, None)
 
 
+async def token_for_long_work(editor: Editor, board: ProgressBoard, clock: Clock) -> str | None:
+    """Wait `LONG_S`, then ask the editor for a new token. None where the client refuses: the work goes on unseen."""
+    await clock.sleep(LONG_S)
+    token = board.new_token()
+    try:
+        await editor.create_progress(token)
+    except JsonRpcException:
+        return None
+    return token
+
+
 class Progress:
     """The progress of one job: `async with` begins and ends it, `report` says how far it is.
 
@@ -129,14 +140,9 @@ class Progress:
             self._board.release(self._token)
 
     async def _open(self) -> None:
-        await self._clock.sleep(LONG_S)
-        token = self._board.new_token()
-        try:
-            await self._editor.create_progress(token)
-        except JsonRpcException:
-            # A client may refuse a token; then the work goes on unseen.
-            return
-        self._begin(token)
+        token = await token_for_long_work(self._editor, self._board, self._clock)
+        if token is not None:
+            self._begin(token)
 
     def _begin(self, token: Token) -> None:
         self._token = token
