@@ -35,7 +35,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where a setting stands in the options, what it may be, and what it is for."""
+    """Where a setting stands in the options, what it may be, and what it is for.
+
+    `by_folder`: it may differ between workspace folders. `needs_trust`: a workspace nobody trusts may not choose it.
+    """
 
     path: str
     doc: str
@@ -44,6 +47,8 @@ class Rule:
     choices: tuple[str, ...] = ()
     are_actions: bool = False
     most_items: int = 256
+    by_folder: bool = True
+    needs_trust: bool = False
 
     @property
     def meaning(self) -> str:
@@ -124,6 +129,7 @@ class Settings:
         "actions",
         "Code actions of your own: a list of `{title, instruction, languages}`; without `languages` for all of them.",
         are_actions=True,
+        needs_trust=True,
     )
     prefix_chars: int = _setting(
         4096, "context.prefixChars", "How much text before the cursor the engine sees.", most=1_000_000
@@ -139,17 +145,19 @@ class Settings:
         most=256,
     )
     secret_files: tuple[str, ...] = _setting(
-        (), "privacy.secretFiles", "More glob patterns of files that must never reach the engine."
+        (), "privacy.secretFiles", "More glob patterns of files that must never reach the engine.", needs_trust=True
     )
     open_files: tuple[str, ...] = _setting(
         (),
         "privacy.openFiles",
         "Glob patterns of files that are open although they look like secrets or git ignores them.",
+        needs_trust=True,
     )
     git_ignored: bool = _setting(
         False,
         "privacy.gitIgnored",
         "Suggest in files that git ignores, too. They never come into the context of another file.",
+        needs_trust=True,
     )
     drafts: bool = _setting(False, "drafts", "Send `lacuna/draft` while a text is denoised (for plug-ins).")
     position_encoding: str = _setting(
@@ -157,6 +165,7 @@ class Settings:
         "positionEncoding",
         "Count columns as agreed with the editor, or in UTF-16 units whatever it prefers.",
         choices=("auto", "utf-16"),
+        by_folder=False,
     )
 
 
