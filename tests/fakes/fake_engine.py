@@ -41,23 +41,47 @@ class Reply:
     """One scripted answer; of `alternatives` as many are told as were asked for.
 
     `hold` waits for `FakeEngine.release`; `delay_s` lets real time pass before the answer. `found` is how many of the
-    texts, the first included, are told as found before that.
+    texts, the first included, are told as found before that. A draft is a text that is all settled, or a text and how
+    much of it is; `draft_s` lets real time pass before each, `hold_drafts` waits for a `FakeEngine.step` before each
+    and before the answer.
+
+    `kind` (fill or rewrite) and `about` (what must stand in the request's texts) keep a reply for such requests.
     """
 
     text: str = ""
     alternatives: tuple[str, ...] = ()
     stop: Stop = "end"
-    drafts: tuple[str, ...] = ()
+    drafts: tuple[str | tuple[str, int], ...] = ()
     hold: bool = False
     found: int = 0
     delay_s: float = 0.0
+    draft_s: float = 0.0
+    hold_drafts: bool = False
     error: EngineError | None = None
+    kind: str = ""
+    about: str = ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is for some requests only."""
+        return bool(self.kind or self.about)
+
+    def answers(self, request: Fill | Rewrite) -> bool:
+        """Whether it is kept for requests like this one."""
+        if self.kind not in ("", "fill" if isinstance(request, Fill) else "rewrite"):
+            return False
+        texts = (
+            (request.prefix, request.draft, request.suffix)
+            if isinstance(request, Fill)
+            else (request.instruction, request.before, request.selection)
+        )
+        return any(self.about in text for text in texts)
 
 
 @dataclass
 class FakeEngine:
-    """Replies are used in order, one for each hole; the last one stays. `start` makes an engine that was off ready at
-    once."""
+    """Replies are used in order, one for each hole; the last one stays. One that is kept for requests of a kind answers
+    all of them, before those in order. `start` makes an engine that was off ready at once."""
 
     replies: Sequence[Reply] = (Reply(),)
     state: EngineState = "ready"
@@ -70,6 +94,7 @@ class FakeEngine:
     _callbacks: list[Callable[[EngineState, str], None]] = field(default_factory=list)
     _loading_callbacks: list[Callable[[Loading], None]] = field(default_factory=list)
     _released: asyncio.Event = field(default_factory=asyncio.Event)
+    _steps: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
     _running: set[str] = field(default_factory=set)
@@ -102,6 +127,11 @@ class FakeEngine:
         """Let every answer that is held go out, and later ones too."""
         self._released.set()
 
+    def step(self, count: int = 1) -> None:
+        """Let the next `count` drafts that are held go out, or an answer behind them."""
+        for _ in range(count):
+            self._steps.release()
+
     async def asked(self, count: int) -> None:
         """Wait until `count` requests have come in all."""
         while len(self.requests) < count:
@@ -119,8 +149,8 @@ class FakeEngine:
         while wait and self.state in ("starting", "loading"):
             self._moved.clear()
             await self._moved.wait()
-        reply = self._next_reply()
-        further = [self._next_reply() for _ in request.further] if isinstance(request, Fill) else []
+        reply = self._next_reply(request)
+        further = [self._next_reply(request) for _ in request.further] if isinstance(request, Fill) else []
         self.requests.append(request)
         self._asked.set()
         self._running.add(request.id)
@@ -136,16 +166,24 @@ class FakeEngine:
         finally:
             self._running.discard(request.id)
 
-    def _next_reply(self) -> Reply:
+    def _next_reply(self, request: Fill | Rewrite) -> Reply:
+        kept = next((reply for reply in self.replies if reply.is_kept and reply.answers(request)), None)
+        if kept is not None:
+            return kept
         self._taken += 1
-        return self.replies[min(self._taken, len(self.replies)) - 1]
+        in_order = [reply for reply in self.replies if not reply.is_kept] or [Reply()]
+        return in_order[min(self._taken, len(in_order)) - 1]
 
     async def _run(
         self, request: Fill | Rewrite, reply: Reply, on_draft: Callable[[Draft], None] | None, hole: int = 0
     ) -> Done:
         if request.wants_drafts and on_draft is not None:
-            for step, text in enumerate(reply.drafts, start=1):
-                on_draft(Draft(request.id, text, len(text), step, len(reply.drafts), hole))
+            for step, draft in enumerate(reply.drafts, start=1):
+                await self._turn(reply)
+                text, settled = (draft, len(draft)) if isinstance(draft, str) else draft
+                on_draft(Draft(request.id, text, settled, step, len(reply.drafts), hole))
+            if reply.hold_drafts:
+                await self._steps.acquire()
         if reply.hold:
             await self._released.wait()
         if reply.delay_s:
@@ -154,6 +192,12 @@ class FakeEngine:
             raise reply.error
         wanted = request.alternatives if isinstance(request, Fill) else 1
         return Done(request.id, reply.text, stats(reply.stop), reply.alternatives[: wanted - 1])
+
+    async def _turn(self, reply: Reply) -> None:
+        if reply.hold_drafts:
+            await self._steps.acquire()
+        if reply.draft_s:
+            await asyncio.sleep(reply.draft_s)
 
     async def status(self) -> StatusReport:
         jobs = len(self.requests) - len(self._running) - len(self.cancelled)

@@ -1,8 +1,14 @@
 """The real server around a scripted engine, as a process: `python -m tests.fakes.scripted_server '{"replies": [...]}'`.
 
-Adds three methods for tests: request `test/engine` (what the engine saw), notification `test/release` (let held
-answers go), notification `test/state {state, message}`. `{"idle_limit_s": 2}` has a real engine process instead, which
-leaves after so many seconds without a job.
+The script is the first argument that begins with `{`, or a file's name behind an `@`; what else an editor puts on the
+command line (`lsp`, `--stdio`) is of no account. The members of a reply are those of `fake_engine.Reply`, such as
+
+    {"text": "b", "drafts": [["x y", 1], "b"], "hold_drafts": true, "kind": "rewrite", "about": "Return b"}
+
+Adds methods for tests: request `test/engine` (what the engine saw), and the notifications `test/release` (let held
+answers go), `test/step {count?}` (let so many held drafts go), `test/state {state, message}` and
+`test/loading {stage, fraction}`. `{"idle_limit_s": 2}` has a real engine process instead, which leaves after so many
+seconds without a job.
 """
 
 from __future__ import annotations
@@ -10,9 +16,11 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from engine.protocol.errors import EngineError
+from engine.protocol.messages import Loading
 from lsp_server.__main__ import set_up_logging
 from lsp_server.clock import Clock
 from lsp_server.engine_client import EngineProcess, Patience
@@ -29,14 +37,18 @@ def engine_from(script: dict[str, Any]) -> FakeEngine:
 
 
 def _reply(
-    error: list[str] | None = None, drafts: tuple[str, ...] = (), alternatives: tuple[str, ...] = (), **fields: Any
+    error: list[str] | None = None,
+    drafts: list[str | list[Any]] | tuple[str, ...] = (),
+    alternatives: tuple[str, ...] = (),
+    **fields: Any,
 ) -> Reply:
     fault = EngineError(*error) if error is not None else None
-    return Reply(error=fault, drafts=tuple(drafts), alternatives=tuple(alternatives), **fields)
+    told = tuple(draft if isinstance(draft, str) else (str(draft[0]), int(draft[1])) for draft in drafts)
+    return Reply(error=fault, drafts=told, alternatives=tuple(alternatives), **fields)
 
 
 def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> LacunaServer:
-    """The real server around an engine that follows `script`, with the three methods for tests."""
+    """The real server around an engine that follows `script`, with the methods for tests."""
     if "idle_limit_s" in script:
         return _with_real_engine(str(script["idle_limit_s"]))
     engine = engine_from(script)
@@ -54,11 +66,26 @@ def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> Lacun
     def release(params: Any) -> None:
         engine.release()
 
+    @server.feature("test/step")
+    def step(params: Any) -> None:
+        engine.step(getattr(params, "count", 1))
+
     @server.feature("test/state")
     def move(params: Any) -> None:
         engine.move(params.state, params.message)
 
+    @server.feature("test/loading")
+    def load(params: Any) -> None:
+        engine.tell_loading(Loading(params.stage, params.fraction))
+
     return server
+
+
+def script_in(arguments: list[str]) -> dict[str, Any]:
+    """The script that a command line names."""
+    named = next(argument for argument in arguments if argument.startswith(("{", "@")))
+    text = Path(named[1:]).read_text(encoding="utf-8") if named.startswith("@") else named
+    return dict(json.loads(text))
 
 
 def _with_real_engine(idle_limit_s: str) -> LacunaServer:
@@ -71,7 +98,8 @@ def _with_real_engine(idle_limit_s: str) -> LacunaServer:
 def main() -> int:
     """Serve over stdio and return the exit code."""
     set_up_logging("WARNING")
-    return serve_stdio(lambda: scripted_server(json.loads(sys.argv[1])))
+    script = script_in(sys.argv[1:])
+    return serve_stdio(lambda: scripted_server(script))
 
 
 if __name__ == "__main__":
