@@ -24,10 +24,10 @@ from engine.foresight import likely_next
 from engine.hole_by_hole import hole_by_hole
 from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
-from engine.lead import settle_lead
+from engine.lead import Begun, settle_lead, settle_lead_and_go_on, worth_expecting
 from engine.machine_costs import MachineCosts, TimedDenoiser
 from engine.models.base import Context, Denoiser, Tokenizer
-from engine.prompts import Prompt, fill_prompt, rewrite_prompt, warm_behind_opening
+from engine.prompts import Prompt, expected_ids, fill_prompt, rewrite_prompt, warm_behind_opening
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
 from engine.recent_answers import RecentAnswers
@@ -116,13 +116,17 @@ class EngineCore:
         decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         others: tuple[str, ...] = ()
+        begun = Begun(prompt)
         try:
             cached = context.length
             complete = yield from self._encode(context, prompt, timing)
             timing.encoded = timing.first_draft = self._clock()
             if complete and prompt.lead:
-                prompt = settle_lead(self._model, context, prompt, heal=rules is None)
-                prompt = warm_behind_opening(prompt, drafted, self._model.tokenizer, self._model.facts.special)
+                begun = self._settle_lead(context, prompt, drafted, decision, rules)
+                prompt = begun.prompt
+                if begun.is_refused and drafted is not request:
+                    # What was remembered fits all of it or nothing; a text that stands in the gap may fit further on.
+                    begun = replace(begun, prompt=replace(prompt, gap=replace(prompt.gap, warm=())))
                 timing.encoded = timing.first_draft = self._clock()
                 yield None
             if not complete:
@@ -130,7 +134,7 @@ class EngineCore:
             elif cut_at_lines(prompt.opening, prompt.limits.max_lines) is not None:
                 result = Denoised("", "lines", 0, 0, ())
             else:
-                result = yield from self._denoise(request, prompt, context, decision, rules, timing)
+                result = yield from self._denoise(request, begun, context, decision, rules, timing)
                 others = yield from self._alternatives(request, prompt, context, decision, result, timing)
         finally:
             self._model.release(context)
@@ -146,6 +150,25 @@ class EngineCore:
         if not isinstance(request, Fill) or request.draft or not self._config.warm_start:
             return request
         return replace(request, draft=self._recent.draft_for(request))
+
+    def _settle_lead(
+        self,
+        context: Context,
+        prompt: Prompt,
+        request: Fill | Rewrite,
+        decision: Decision,
+        rules: CausalRules | None,
+    ) -> Begun:
+        """Bring the lead into the context, and with it what the draft of `request` lets expect."""
+        tokenizer, special = self._model.tokenizer, self._model.facts.special
+        if rules is not None:
+            return Begun(settle_lead(self._model, context, prompt, heal=False))
+        config = decision.config
+        expected = expected_ids(prompt, request, tokenizer, special) if config.warm_start else ()
+        room = min(config.width, prompt.limits.max_tokens)
+        expected = worth_expecting(expected, len(prompt.lead), room, config.costs)
+        begun = settle_lead_and_go_on(self._model, context, prompt, expected, self._watch)
+        return replace(begun, prompt=warm_behind_opening(begun.prompt, request, tokenizer, special))
 
     def _read_vocabulary(self) -> Vocabulary:
         """What each id writes, read once and only for who asks for constraints."""
@@ -184,26 +207,28 @@ class EngineCore:
         return not self._expired(prompt, timing)
 
     def _passes(
-        self, prompt: Prompt, context: Context, decision: Decision, rules: CausalRules | None, timing: Timing
+        self, begun: Begun, context: Context, decision: Decision, rules: CausalRules | None, timing: Timing
     ) -> Generator[Canvas, None, Denoised]:
+        prompt = begun.prompt
+
         def expired() -> bool:
             return self._expired(prompt, timing)
 
         model, gap, limits, config = self._model, prompt.gap, prompt.limits, decision.config
         if rules is None:
-            return denoise(model, context, gap, limits, config, expired, self._watch)
+            return denoise(model, context, gap, limits, config, expired, self._watch, begun.ids)
         return denoise_obeying(model, context, gap, limits, config, expired, rules, self._watch)
 
     def _denoise(
         self,
         request: Fill | Rewrite,
-        prompt: Prompt,
+        begun: Begun,
         context: Context,
         decision: Decision,
         rules: CausalRules | None,
         timing: Timing,
     ) -> Generator[Draft | None, None, Denoised]:
-        passes = self._passes(prompt, context, decision, rules, timing)
+        passes = self._passes(begun, context, decision, rules, timing)
         step = 0
         while True:
             try:
@@ -212,11 +237,11 @@ class EngineCore:
                 if step == 0:
                     timing.first_draft = self._clock()
                 result: Denoised = finished.value
-                return result
+                return begun.counted(result)
             step += 1
             if step == 1:
                 timing.first_draft = self._clock()
-            yield self._draft(request.id, canvas, step, prompt) if request.wants_drafts else None
+            yield self._draft(request.id, canvas, step, begun.prompt) if request.wants_drafts else None
 
     def _alternatives(
         self,

@@ -98,17 +98,22 @@ def denoise(
     """Fill `gap` on top of `context`. Yields the canvas after each pass; returns the text and its counts.
 
     watch: called with each pass as soon as it is judged, the last one too; it must not write to what it is given.
-    begun: ids that are settled already; the context holds the pending token and all of them but the last.
+    begun: ids that are settled already, the last one perhaps an end; the context holds the pending token and all of
+    them but the last. Where they make the text whole there is no pass.
     rules: which ids may stand where; whether the finished text passes their checks is the caller's question.
     Raises EngineError(window_exceeded) from the model when context and gap outgrow its window.
     """
+    special = model.facts.special.special
+    ended_before = bool(begun) and begun[-1] in special
+    begun = begun[:-1] if ended_before else begun
     progress = _Progress(begun)
     confidence = model.facts.confidence if gap.adapted else None
-    special = model.facts.special.special
     sources = Competition.over(config, confidence, gap.warm, gap.searched, special)
     sources.settle(begun)
     allowed = allowed_ids(model)
     text = _Text(model, limits)
+    if (begun or ended_before) and (stop := text.update(begun, ended_before, expired)) is not None:
+        return _finish(text.text, stop, progress, sources, ended_before)
     while True:
         settled = progress.settled
         draft = sources.draft(settled, progress.leftover, limits.max_tokens - len(settled) - 1)
