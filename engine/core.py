@@ -21,7 +21,9 @@ from engine.diffusion.obeying import denoise_obeying
 from engine.diffusion.stopping import cut_at_lines, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.foresight import likely_next
-from engine.hole_by_hole import hole_by_hole
+from engine.hole_by_hole import Glimpse, hole_by_hole
+from engine.hole_order import HoleOrder
+from engine.hole_glimpse import causal_glimpse
 from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.lead import settle_lead
@@ -45,12 +47,14 @@ class EngineCore:
         costs: MachineCosts | None = None,
         threads: int = 0,
         config: VerifyConfig | None = None,
+        hole_order: HoleOrder = "least_doubt",
         clock: Clock = perf_counter,
     ) -> None:
         self._costs = costs or MachineCosts()
         self._model = TimedDenoiser(model, self._costs, perf_counter)
         self._threads = threads or os.cpu_count() or 1
         self._config = config or VerifyConfig()
+        self._hole_order = hole_order
         self._clock = clock
         self._watch: Watch | None = None
         self._vocabulary: Vocabulary | None = None
@@ -102,7 +106,8 @@ class EngineCore:
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
         if isinstance(request, Fill) and request.further:
-            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started))))
+            look = partial(self._look, timing, {}) if self._hole_order == "least_doubt" else None
+            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started)), look))
         return (yield from self._one(timing, request))
 
     def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
@@ -119,12 +124,9 @@ class EngineCore:
         try:
             cached = context.length
             complete = yield from self._encode(context, prompt, timing)
+            if complete:
+                prompt = yield from self._settled(drafted, context, prompt, heal=rules is None)
             timing.encoded = timing.first_draft = self._clock()
-            if complete and prompt.lead:
-                prompt = settle_lead(self._model, context, prompt, heal=rules is None)
-                prompt = warm_behind_opening(prompt, drafted, self._model.tokenizer, self._model.facts.special)
-                timing.encoded = timing.first_draft = self._clock()
-                yield None
             if not complete:
                 result = Denoised("", "deadline", 0, 0, ())
             elif cut_at_lines(prompt.opening, prompt.limits.max_lines) is not None:
@@ -140,6 +142,32 @@ class EngineCore:
             self._likely = likely_next(request, text)
             self._recent.remember(request, text)
         return Done(request.id, text, stats, others)
+
+    def _look(self, timing: Timing, known: dict[Prompt, Glimpse], request: Fill) -> Generator[None, None, Glimpse]:
+        """How much doubt a gap leaves; known: what was seen in this job, by prompts without their drafts.
+
+        Rules are not kept here: a text they forbid is a worse draft, no wrong one.
+        """
+        request = self._with_draft(request)
+        assert isinstance(request, Fill)
+        prompt = self._prompt(request)
+        key = replace(prompt, gap=replace(prompt.gap, warm=()))
+        if key in known:
+            return replace(known[key], passes=0)
+        decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
+        context = self._model.context_for(prompt.ids)
+        try:
+            if not (yield from self._encode(context, prompt, timing)):
+                return Glimpse()
+            prompt = yield from self._settled(request, context, prompt, heal=True)
+
+            def expired() -> bool:
+                return self._expired(prompt, timing)
+
+            known[key] = yield from causal_glimpse(self._model, context, prompt, decision.config, expired)
+            return known[key]
+        finally:
+            self._model.release(context)
 
     def _with_draft(self, request: Fill | Rewrite) -> Fill | Rewrite:
         """The request with what an earlier answer lets expect as its draft, where it brings none of its own."""
@@ -182,6 +210,16 @@ class EngineCore:
             self._model.encode(context, prompt.ids[context.length : context.length + step])
             yield None
         return not self._expired(prompt, timing)
+
+    def _settled(
+        self, request: Fill | Rewrite, context: Context, prompt: Prompt, *, heal: bool
+    ) -> Generator[None, None, Prompt]:
+        """The prompt, its lead behind it in the context; `request` is the one it was laid out for."""
+        if not prompt.lead:
+            return prompt
+        prompt = settle_lead(self._model, context, prompt, heal=heal)
+        yield None
+        return warm_behind_opening(prompt, request, self._model.tokenizer, self._model.facts.special)
 
     def _passes(
         self, prompt: Prompt, context: Context, decision: Decision, rules: CausalRules | None, timing: Timing
