@@ -21,7 +21,9 @@ from engine.diffusion.obeying import denoise_obeying
 from engine.diffusion.stopping import cut_at_lines, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.foresight import likely_next
-from engine.hole_by_hole import hole_by_hole
+from engine.hole_by_hole import Glimpse, hole_by_hole
+from engine.hole_glimpse import causal_glimpse
+from engine.hole_order import HoleOrder
 from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.lead import Begun, settle_lead, settle_lead_and_go_on, worth_expecting
@@ -45,12 +47,14 @@ class EngineCore:
         costs: MachineCosts | None = None,
         threads: int = 0,
         config: VerifyConfig | None = None,
+        hole_order: HoleOrder = "least_doubt",
         clock: Clock = perf_counter,
     ) -> None:
         self._costs = costs or MachineCosts()
         self._model = TimedDenoiser(model, self._costs, perf_counter)
         self._threads = threads or os.cpu_count() or 1
         self._config = config or VerifyConfig()
+        self._hole_order = hole_order
         self._clock = clock
         self._watch: Watch | None = None
         self._vocabulary: Vocabulary | None = None
@@ -102,7 +106,8 @@ class EngineCore:
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
         if isinstance(request, Fill) and request.further:
-            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started))))
+            look = partial(self._look, timing, {}) if self._hole_order == "least_doubt" else None
+            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started)), look))
         return (yield from self._one(timing, request))
 
     def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
@@ -144,6 +149,35 @@ class EngineCore:
             self._likely = likely_next(request, text)
             self._recent.remember(request, text)
         return Done(request.id, text, stats, others)
+
+    def _look(self, timing: Timing, known: dict[Prompt, Glimpse], request: Fill) -> Generator[None, None, Glimpse]:
+        """How much doubt a gap leaves; known: what was seen in this job, by prompts without their drafts.
+
+        Rules are not kept here: a text they forbid is a worse draft, no wrong one.
+        """
+        request = self._with_draft(request)
+        assert isinstance(request, Fill)
+        prompt = self._prompt(request)
+        key = replace(prompt, gap=replace(prompt.gap, warm=()))
+        if key in known:
+            return replace(known[key], passes=0)
+        decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
+        context = self._model.context_for(prompt.ids)
+        try:
+            if not (yield from self._encode(context, prompt, timing)):
+                return Glimpse()
+            if prompt.lead:
+                prompt = settle_lead(self._model, context, prompt)
+                prompt = warm_behind_opening(prompt, request, self._model.tokenizer, self._model.facts.special)
+                yield None
+
+            def expired() -> bool:
+                return self._expired(prompt, timing)
+
+            known[key] = yield from causal_glimpse(self._model, context, prompt, decision.config, expired)
+            return known[key]
+        finally:
+            self._model.release(context)
 
     def _with_draft(self, request: Fill | Rewrite) -> Fill | Rewrite:
         """The request with what an earlier answer lets expect as its draft, where it brings none of its own."""

@@ -84,7 +84,8 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
         progress=progress,
     )
     trim_heap()
-    return EngineCore(model, costs=_costs(model, located.cache, threads, progress), threads=threads)
+    costs = _costs(model, located.cache, threads, progress)
+    return EngineCore(model, costs=costs, threads=threads, hole_order=config.hole_order)
 
 
 def require_device(device: str, gpus: int) -> None:
