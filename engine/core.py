@@ -22,8 +22,8 @@ from engine.diffusion.stopping import cut_at_lines, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.foresight import likely_next
 from engine.hole_by_hole import Glimpse, hole_by_hole
-from engine.hole_order import HoleOrder
 from engine.hole_glimpse import causal_glimpse
+from engine.hole_order import HoleOrder
 from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.lead import settle_lead

@@ -1,6 +1,7 @@
-"""softmax and what comes of it on the way, and draws, on the project's own kernel: for canvases, whose steps read many rows.
+"""softmax and what comes of it on the way, and draws, on the project's own kernel.
 
-torch takes eight passes over the rows for the same, which is what a step costs besides the model's forward.
+For whole canvases, whose steps read many rows: torch takes eight passes over them for the same, and that is most of
+what a step costs besides the model's forward.
 """
 
 from __future__ import annotations
