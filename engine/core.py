@@ -148,9 +148,8 @@ class EngineCore:
 
         Rules are not kept here: a text they forbid is a worse draft, no wrong one.
         """
-        request = self._with_draft(request)
-        assert isinstance(request, Fill)
-        prompt = self._prompt(request)
+        drafted = self._with_draft(request)
+        prompt = self._prompt(drafted)
         key = replace(prompt, gap=replace(prompt.gap, warm=()))
         if key in known:
             return replace(known[key], passes=0)
@@ -159,7 +158,7 @@ class EngineCore:
         try:
             if not (yield from self._encode(context, prompt, timing)):
                 return Glimpse()
-            prompt = yield from self._settled(request, context, prompt, heal=True)
+            prompt = yield from self._settled(drafted, context, prompt, heal=True)
 
             def expired() -> bool:
                 return self._expired(prompt, timing)

@@ -114,7 +114,7 @@ def test_draws_are_distributed_as_the_plain_nucleus_is(by_kernel: bool, top_p: f
     wanted = nucleus(plain, top_p)[0] if top_p < 1 else plain[0]
     found = seen(one.repeat(30_000, 1), Choice(1.0, False, top_p), FOUND if by_kernel else None)
     # The statistic of true draws is 1 on average, and with 50 ids and more hardly ever above 1.8.
-    assert chi_square(found.chosen, wanted) < 1.8 if int((wanted > 0).sum()) > 1 else found.chosen.unique().numel() == 1
+    assert chi_square(found.chosen, wanted) < 1.8
 
 
 @needs_kernel
@@ -159,5 +159,5 @@ def test_as_many_threads_as_there_are_give_the_same_bits(kernel: Kernel) -> None
     ],
 )
 def test_tensors_the_kernel_cannot_read_are_refused(kernel: Kernel, wrong: Callable[[Kernel], object]) -> None:
-    with pytest.raises(ValueError, match="expected|dice|probabilities"):
+    with pytest.raises(ValueError, match=r"expected|dice|probabilities"):
         wrong(kernel)
