@@ -155,9 +155,8 @@ class EngineCore:
 
         Rules are not kept here: a text they forbid is a worse draft, no wrong one.
         """
-        request = self._with_draft(request)
-        assert isinstance(request, Fill)
-        prompt = self._prompt(request)
+        drafted = self._with_draft(request)
+        prompt = self._prompt(drafted)
         key = replace(prompt, gap=replace(prompt.gap, warm=()))
         if key in known:
             return replace(known[key], passes=0)
@@ -168,7 +167,7 @@ class EngineCore:
                 return Glimpse()
             if prompt.lead:
                 prompt = settle_lead(self._model, context, prompt)
-                prompt = warm_behind_opening(prompt, request, self._model.tokenizer, self._model.facts.special)
+                prompt = warm_behind_opening(prompt, drafted, self._model.tokenizer, self._model.facts.special)
                 yield None
 
             def expired() -> bool:

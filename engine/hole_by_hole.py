@@ -61,7 +61,7 @@ def hole_by_hole(request: Fill, one: One, look: Look | None = None) -> Run:
 
 
 def _told(run: Run, hole: int, *, wants_drafts: bool) -> Run:
-    """The run, its drafts telling which hole they are of; a hole that was filled too fast for one is told at its end."""
+    """The run, its drafts telling which hole they are of. A hole that was made too fast for one is told at its end."""
     is_told = not wants_drafts
     try:
         while True:
@@ -110,9 +110,7 @@ def together(made: Mapping[int, Done], looked: int = 0) -> Done:
     first, *others = (made[number] for number in sorted(made))
     further = tuple(Filled(done.text, done.stats.stop) for done in others)
     stats = _sum([done.stats for done in made.values()])
-    return replace(
-        first, stats=replace(stats, stop=first.stats.stop, passes=stats.passes + looked), further=further
-    )
+    return replace(first, stats=replace(stats, stop=first.stats.stop, passes=stats.passes + looked), further=further)
 
 
 def _sum(stats: Sequence[Stats]) -> Stats:

@@ -47,6 +47,7 @@ def load_core(config: EngineConfig, progress: Progress) -> Core:
         window_tokens=config.window_tokens or WINDOW_TOKENS,
         threads=threads,
         layout=layout,
+        hole_order=config.hole_order,
     )
     return load_canvas_core(family, wanted, progress)
 

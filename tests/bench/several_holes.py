@@ -32,7 +32,9 @@ MOST_LINES = 2
 
 def programs(rows: list[Row]) -> dict[str, Row]:
     """One row for each function, with its whole text as `program`."""
-    return {row["entry_point"]: row | {"program": row["prompt"] + row["canonical_solution"] + row["suffix"]} for row in rows}
+    return {
+        row["entry_point"]: row | {"program": row["prompt"] + row["canonical_solution"] + row["suffix"]} for row in rows
+    }
 
 
 def punched(program: str, entry_point: str, holes: int, dice: random.Random) -> tuple[list[str], list[str]] | None:

@@ -66,7 +66,7 @@ class Script:
 
 def finish(run: Run) -> tuple[Done, list[int]]:
     """The result, and the hole each draft was of."""
-    holes = []
+    holes: list[int] = []
     while True:
         try:
             news = next(run)
