@@ -19,6 +19,7 @@ from engine.diffusion.confidence import EXPECTED_GOES_ON, EXPECTED_KEPT
 from engine.diffusion.cost_curve import CostCurve, worthwhile
 from engine.diffusion.denoise import Denoised, Pass, Watch, allowed_ids, draft_counts
 from engine.diffusion.drafts import Leftover
+from engine.diffusion.likeliest import likeliest
 from engine.diffusion.verify import PassLayout, build_rows, matching_prefix
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt
@@ -84,7 +85,7 @@ def settle_lead_and_go_on(
         context.truncate(prompt.rows)
         return Begun(begun, offered=len(expected))
     draft, judging = tuple(expected[1:]), logits[1:]
-    greedy: list[int] = judging.argmax(-1).tolist()
+    greedy = likeliest(judging)
     kept = matching_prefix(draft, greedy)
     context.truncate(prompt.rows + 1 + kept)
     if watch is not None:

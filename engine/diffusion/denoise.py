@@ -17,6 +17,7 @@ from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import MaskConfidence
 from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.drafts import Leftover
+from engine.diffusion.likeliest import likeliest
 from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify import PassLayout, build_rows, judge
@@ -216,7 +217,7 @@ def greedy(
     for _ in range(max_tokens):
         rows = build_rows(PassLayout(pending), context.length, model.facts.mask_id, adapted=adapted)
         logits = model.step(context, rows)[0, :allowed]
-        pending = int(logits.argmax())
+        (pending,) = likeliest(logits[None])
         yield pending, logits
         if pending in model.facts.special.special:
             return
