@@ -18,7 +18,8 @@ from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.obeying import denoise_obeying
-from engine.diffusion.stopping import cut_at_lines, decode_prefix
+from engine.diffusion.seeded import denoise_seeded
+from engine.diffusion.stopping import cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.foresight import likely_next
 from engine.hole_by_hole import Glimpse, hole_by_hole
@@ -240,7 +241,13 @@ class EngineCore:
         return not self._expired(prompt, timing)
 
     def _passes(
-        self, begun: Begun, context: Context, decision: Decision, rules: CausalRules | None, timing: Timing
+        self,
+        request: Fill | Rewrite,
+        begun: Begun,
+        context: Context,
+        decision: Decision,
+        rules: CausalRules | None,
+        timing: Timing,
     ) -> Generator[Canvas, None, Denoised]:
         prompt = begun.prompt
 
@@ -248,6 +255,8 @@ class EngineCore:
             return self._expired(prompt, timing)
 
         model, gap, limits, config = self._model, prompt.gap, prompt.limits, decision.config
+        if isinstance(request, Rewrite) and request.seed:
+            return denoise_seeded(model, context, gap, limits, config, expired, request.seed, self._watch)
         if rules is None:
             return denoise(model, context, gap, limits, config, expired, self._watch, begun.ids)
         return denoise_obeying(model, context, gap, limits, config, expired, rules, self._watch)
@@ -261,7 +270,7 @@ class EngineCore:
         rules: CausalRules | None,
         timing: Timing,
     ) -> Generator[Draft | None, None, Denoised]:
-        passes = self._passes(begun, context, decision, rules, timing)
+        passes = self._passes(request, begun, context, decision, rules, timing)
         step = 0
         while True:
             try:
@@ -312,7 +321,10 @@ class EngineCore:
         tokenizer = self._model.tokenizer
         settled = prompt.opening.encode() + tokenizer.decode_bytes(canvas.settled_ids)
         text = decode_prefix(settled + tokenizer.decode_bytes(canvas.ids[canvas.free].tolist()))
-        return draft_message(job, text, len(decode_prefix(settled)), step, prompt.limits.max_tokens)
+        # What is guessed behind the end of the text is no part of it.
+        cut = cut_at_stop_text(text, prompt.limits.stop_text)
+        text = text if cut is None else cut
+        return draft_message(job, text, min(len(decode_prefix(settled)), len(text)), step, prompt.limits.max_tokens)
 
     def _expired(self, prompt: Prompt, timing: Timing) -> bool:
         return timing.expired(self._clock(), prompt.limits.deadline_ms)

@@ -45,7 +45,8 @@ class Reply:
     much of it is; `draft_s` lets real time pass before each, `hold_drafts` waits for a `FakeEngine.step` before each
     and before the answer.
 
-    `kind` (fill or rewrite) and `about` (what must stand in the request's texts) keep a reply for such requests.
+    `kind` (fill or rewrite), `about` (what must stand in the request's texts) and the `seed` of a rewrite keep a reply
+    for such requests.
     """
 
     text: str = ""
@@ -60,15 +61,18 @@ class Reply:
     error: EngineError | None = None
     kind: str = ""
     about: str = ""
+    seed: int | None = None
 
     @property
     def is_kept(self) -> bool:
         """Whether it is for some requests only."""
-        return bool(self.kind or self.about)
+        return bool(self.kind or self.about) or self.seed is not None
 
     def answers(self, request: Fill | Rewrite) -> bool:
         """Whether it is kept for requests like this one."""
         if self.kind not in ("", "fill" if isinstance(request, Fill) else "rewrite"):
+            return False
+        if self.seed is not None and (isinstance(request, Fill) or request.seed != self.seed):
             return False
         texts = (
             (request.prefix, request.draft, request.suffix)
@@ -86,6 +90,8 @@ class FakeEngine:
     replies: Sequence[Reply] = (Reply(),)
     state: EngineState = "ready"
     facts: Facts | None = FACTS
+    model: str = "scripted"
+    failure: EngineError | None = None
     state_after_start: EngineState = "ready"
     requests: list[Fill | Rewrite] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
@@ -105,9 +111,10 @@ class FakeEngine:
         if self.state == "off":
             self.move(self.state_after_start, "")
 
-    def move(self, state: EngineState, message: str) -> None:
-        """Change state as a real engine would, and tell."""
+    def move(self, state: EngineState, message: str, remedy: str = "") -> None:
+        """Change state as a real engine would, and tell. `remedy`: of one that failed."""
         self.state = state
+        self.failure = EngineError("internal", message, remedy) if state == "failed" and remedy else None
         self._moved.set()
         for callback in self._callbacks:
             callback(state, message)
