@@ -1,0 +1,4 @@
+-- Neovim's Lua: `vim` is there, and what hangs on it may be set.
+std = "luajit"
+max_line_length = 120
+globals = { "vim" }
