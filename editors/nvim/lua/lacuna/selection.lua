@@ -29,7 +29,12 @@ function M.take()
   -- The last character belongs to it with all of its bytes; behind the line's end there is none.
   local index = to[3] - 1
   local stop = index >= #line and #line or index + vim.str_utf_end(line, index + 1) + 1
-  return { row = from[2] - 1, col = math.min(from[3] - 1, #vim.fn.getline(from[2])), end_row = to[2] - 1, end_col = stop }
+  return {
+    row = from[2] - 1,
+    col = math.min(from[3] - 1, #vim.fn.getline(from[2])),
+    end_row = to[2] - 1,
+    end_col = stop,
+  }
 end
 
 return M

@@ -52,7 +52,8 @@ function M.show(buf, row, cursor, left, hint)
     end
   end
   local inline = behind ~= "" and before or first
-  local options = { virt_text_pos = "inline", hl_mode = "combine", right_gravity = false }
+  -- With the gravity it has by default it stands right of the cursor, and what is typed goes in front of it.
+  local options = { virt_text_pos = "inline", hl_mode = "combine" }
   local at_cursor = chunk(inline, column, tabstop) or {}
   if hint and #below == 0 then
     at_cursor[#at_cursor + 1] = { " " .. hint, HINT }
@@ -67,7 +68,7 @@ function M.show(buf, row, cursor, left, hint)
       NAMESPACE,
       row,
       cursor + #left.rest,
-      vim.tbl_extend("force", options, { virt_text = after_rest, right_gravity = true })
+      vim.tbl_extend("force", options, { virt_text = after_rest })
     )
   end
 end

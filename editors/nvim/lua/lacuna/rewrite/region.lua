@@ -44,7 +44,8 @@ end
 --- Where it stands now; an insertion at an empty region leaves it in front of that.
 ---@return lacuna.rewrite.Bounds
 function Region:bounds()
-  local row, col, details = unpack(vim.api.nvim_buf_get_extmark_by_id(self.buf, NAMESPACE, self.mark, { details = true }))
+  local row, col, details =
+    unpack(vim.api.nvim_buf_get_extmark_by_id(self.buf, NAMESPACE, self.mark, { details = true }))
   local end_row, end_col = details.end_row, details.end_col
   if end_row < row or (end_row == row and end_col < col) then
     row, col = end_row, end_col
