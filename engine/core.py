@@ -18,7 +18,8 @@ from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.denoise import Denoised, Watch, denoise
 from engine.diffusion.obeying import denoise_obeying
-from engine.diffusion.stopping import cut_at_lines, decode_prefix
+from engine.diffusion.seeded import denoise_seeded
+from engine.diffusion.stopping import cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.foresight import likely_next
 from engine.hole_by_hole import hole_by_hole
@@ -184,12 +185,20 @@ class EngineCore:
         return not self._expired(prompt, timing)
 
     def _passes(
-        self, prompt: Prompt, context: Context, decision: Decision, rules: CausalRules | None, timing: Timing
+        self,
+        request: Fill | Rewrite,
+        prompt: Prompt,
+        context: Context,
+        decision: Decision,
+        rules: CausalRules | None,
+        timing: Timing,
     ) -> Generator[Canvas, None, Denoised]:
         def expired() -> bool:
             return self._expired(prompt, timing)
 
         model, gap, limits, config = self._model, prompt.gap, prompt.limits, decision.config
+        if isinstance(request, Rewrite) and request.seed:
+            return denoise_seeded(model, context, gap, limits, config, expired, request.seed, self._watch)
         if rules is None:
             return denoise(model, context, gap, limits, config, expired, self._watch)
         return denoise_obeying(model, context, gap, limits, config, expired, rules, self._watch)
@@ -203,7 +212,7 @@ class EngineCore:
         rules: CausalRules | None,
         timing: Timing,
     ) -> Generator[Draft | None, None, Denoised]:
-        passes = self._passes(prompt, context, decision, rules, timing)
+        passes = self._passes(request, prompt, context, decision, rules, timing)
         step = 0
         while True:
             try:
@@ -254,7 +263,10 @@ class EngineCore:
         tokenizer = self._model.tokenizer
         settled = prompt.opening.encode() + tokenizer.decode_bytes(canvas.settled_ids)
         text = decode_prefix(settled + tokenizer.decode_bytes(canvas.ids[canvas.free].tolist()))
-        return draft_message(job, text, len(decode_prefix(settled)), step, prompt.limits.max_tokens)
+        # What is guessed behind the end of the text is no part of it.
+        cut = cut_at_stop_text(text, prompt.limits.stop_text)
+        text = text if cut is None else cut
+        return draft_message(job, text, min(len(decode_prefix(settled)), len(text)), step, prompt.limits.max_tokens)
 
     def _expired(self, prompt: Prompt, timing: Timing) -> bool:
         return timing.expired(self._clock(), prompt.limits.deadline_ms)

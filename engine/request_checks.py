@@ -24,3 +24,5 @@ def check_request(request: Fill | Rewrite) -> None:
             raise EngineError("bad_request", "the selection is empty", "select the code to rewrite")
         if not request.instruction.strip():
             raise EngineError("bad_request", "the instruction is empty", "say what to change")
+        if request.seed < 0:
+            raise EngineError("bad_request", f"seed is {request.seed}", "use 0 or a number above")

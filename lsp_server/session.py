@@ -169,7 +169,7 @@ class Session:
                 self.vicinity.forget(uri)
 
     def document(self, uri: str) -> Document | None:
-        """The document as it is now; only for handlers that change it."""
+        """The document as it is now, alone; a handler that answers takes a `snapshot`."""
         return self._documents.get(uri)
 
     def trail(self, uri: str) -> Trail:

@@ -35,7 +35,7 @@ from engine.quality import faults
 from engine.request_checks import check_request
 
 SEED = 20_260
-"""Of every request's first text; further texts draw from the seeds behind it."""
+"""Of every request's first text; further texts, and those of a rewrite's own seed, draw from the seeds behind it."""
 OTHERS_TOLD = 4
 """How many of the likeliest tokens of a place are told to who looks on."""
 TRIES_PER_TEXT = 2
@@ -135,7 +135,9 @@ class CanvasCore:
         rule: Constraint | None,
         timing: Timing,
     ) -> Generator[Draft | None, None, CanvasResult]:
-        steps = self._steps(prompt, model, self._config, SEED, timing, rule)
+        seed = request.seed if isinstance(request, Rewrite) else 0
+        config = with_chance(self._config) if seed else self._config
+        steps = self._steps(prompt, model, config, SEED + seed, timing, rule)
         while True:
             try:
                 step = next(steps)

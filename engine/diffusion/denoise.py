@@ -7,15 +7,15 @@ generator to cancel and passes a predicate for the deadline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 
 from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import MaskConfidence
-from engine.diffusion.constraints.causal import CausalRules
 from engine.diffusion.drafts import Leftover
 from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
@@ -75,6 +75,18 @@ class Pass:
 Watch = Callable[[Pass], None]
 
 
+class RowRules(Protocol):
+    """What changes the model's say at the verified rows before the likeliest ids are taken there."""
+
+    def constrain(self, settled: Sequence[int], draft: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+        """[rows, ids] float32 from the same; the given ones are not changed.
+
+        The first 1 + len(draft) rows judge the places behind `settled` and behind each token of the draft. What becomes
+        of such a row may depend on the ids in front of it only; rows behind them must stay as they are.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class _Progress:
     """The loop's state: what is settled from the left, what the last pass left over, the number of passes."""
@@ -93,13 +105,14 @@ def denoise(
     expired: Callable[[], bool],
     watch: Watch | None = None,
     begun: tuple[int, ...] = (),
-    rules: CausalRules | None = None,
+    rules: RowRules | None = None,
 ) -> Generator[Canvas, None, Denoised]:
     """Fill `gap` on top of `context`. Yields the canvas after each pass; returns the text and its counts.
 
     watch: called with each pass as soon as it is judged, the last one too; it must not write to what it is given.
     begun: ids that are settled already; the context holds the pending token and all of them but the last.
-    rules: which ids may stand where; whether the finished text passes their checks is the caller's question.
+    rules: what is done to the verified rows, such as which ids may stand where; whether the finished text passes
+    checks is the caller's question.
     Raises EngineError(window_exceeded) from the model when context and gap outgrow its window.
     """
     progress = _Progress(begun)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 
 # More texts for one gap than a person would look through.
 MOST_ALTERNATIVES = 8
@@ -93,7 +93,11 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Denoise `selection` again, following `instruction`; `before` and `after` are its fixed surroundings."""
+    """Denoise `selection` again, following `instruction`; `before` and `after` are its fixed surroundings.
+
+    A `seed` of 0 gives the likeliest text. Any other, from 1 on, gives a text that differs from it where the model was
+    in doubt: the same one for the same seed and request.
+    """
 
     id: str
     language: str
@@ -104,6 +108,7 @@ class Rewrite:
     max_tokens: int = 512
     deadline_ms: int = 0
     wants_drafts: bool = False
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

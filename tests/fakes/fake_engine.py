@@ -45,7 +45,8 @@ class Reply:
     much of it is; `draft_s` lets real time pass before each, `hold_drafts` waits for a `FakeEngine.step` before each
     and before the answer.
 
-    `kind` (fill or rewrite) and `about` (what must stand in the request's texts) keep a reply for such requests.
+    `kind` (fill or rewrite), `about` (what must stand in the request's texts) and the `seed` of a rewrite keep a reply
+    for such requests.
     """
 
     text: str = ""
@@ -60,15 +61,18 @@ class Reply:
     error: EngineError | None = None
     kind: str = ""
     about: str = ""
+    seed: int | None = None
 
     @property
     def is_kept(self) -> bool:
         """Whether it is for some requests only."""
-        return bool(self.kind or self.about)
+        return bool(self.kind or self.about) or self.seed is not None
 
     def answers(self, request: Fill | Rewrite) -> bool:
         """Whether it is kept for requests like this one."""
         if self.kind not in ("", "fill" if isinstance(request, Fill) else "rewrite"):
+            return False
+        if self.seed is not None and (isinstance(request, Fill) or request.seed != self.seed):
             return False
         texts = (
             (request.prefix, request.draft, request.suffix)

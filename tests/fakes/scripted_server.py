@@ -24,6 +24,7 @@ from engine.protocol.messages import Loading
 from lsp_server.__main__ import set_up_logging
 from lsp_server.clock import Clock
 from lsp_server.engine_client import EngineProcess, Patience
+from lsp_server.own_requests import plain
 from lsp_server.server import LacunaServer, create_server
 from lsp_server.transport import serve_stdio
 from tests.fakes.fake_engine import FakeEngine, Reply
@@ -68,7 +69,7 @@ def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> Lacun
 
     @server.feature("test/step")
     def step(params: Any) -> None:
-        engine.step(getattr(params, "count", 1))
+        engine.step(plain(params).get("count", 1))
 
     @server.feature("test/state")
     def move(params: Any) -> None:

@@ -357,3 +357,16 @@ async def test_refusals_reach_the_client_as_failures_with_a_remedy(tmp_path: Pat
         reply = await client.receive()
         assert isinstance(reply, Done)
         assert reply.text == "x"
+
+
+def test_a_rewrite_s_seed_draws_another_text() -> None:
+    def undecided(known: Known, canvas: Canvas) -> torch.Tensor:
+        logits = peaked(([*b"a;"] + [256] * canvas.length)[: canvas.length])
+        logits[0, list(b"abcdefgh")] = 8.0
+        return logits
+
+    texts = [drive(core(ScriptedCanvasModel(undecided)), replace(EDIT, seed=seed))[0].text for seed in range(6)]
+    assert drive(core(ScriptedCanvasModel(undecided)), EDIT)[0].text == texts[0]
+    assert len(set(texts)) > 2
+    assert all(text[0] in "abcdefgh" and text[1:] == ";" for text in texts)
+    assert [drive(core(ScriptedCanvasModel(undecided)), replace(EDIT, seed=seed))[0].text for seed in range(6)] == texts
