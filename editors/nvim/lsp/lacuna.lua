@@ -1,0 +1,21 @@
+--- The server's configuration, as `vim.lsp.enable("lacuna")` takes it. Every language is served.
+
+---@type vim.lsp.Config
+return {
+  cmd = function(dispatchers, config)
+    return require("lacuna.server").spawn(dispatchers, config)
+  end,
+  root_dir = function(buf, on_dir)
+    require("lacuna.server").root_dir(buf, on_dir)
+  end,
+  capabilities = require("lacuna.protocol").capabilities,
+  settings = { lacuna = vim.empty_dict() },
+  handlers = {
+    [require("lacuna.protocol").DRAFT] = function(_, params, context)
+      require("lacuna.rewrite").hear(params, context.client_id)
+    end,
+    [require("lacuna.protocol").STATUS] = function(_, params, context)
+      require("lacuna.status").hear(params, context.client_id)
+    end,
+  },
+}

@@ -1,0 +1,122 @@
+"""Ghost text in a real Neovim: typed, shown on the screen, accepted, chosen, typed through, dismissed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.fakes.neovim import Neovim
+
+Write = Callable[..., Path]
+Start = Callable[..., Neovim]
+
+ADD = {"text": "(a, b):\n    return a + b"}
+
+
+def typed(start: Start, write: Write, text: str = "def add", script: dict | None = None, **more: object) -> Neovim:
+    """An editor with one line in front, in whose second line `text` has just been typed."""
+    editor = start(script or {"replies": [ADD]}, **more)
+    editor.open(write("x = 1\n"))
+    editor.keys(f"o{text}")
+    return editor
+
+
+def test_what_is_typed_brings_ghost_text_and_tab_puts_it_in(start: Start, write: Write) -> None:
+    editor = typed(start, write)
+    editor.wait_shown("def add(a, b):")
+    assert editor.screen()[1:3] == ["def add(a, b):", "    return a + b"]
+    assert editor.lines() == ["x = 1", "def add"]
+    assert editor.attribute("(a, b):") != editor.attribute("def add")
+    editor.keys("<Tab>")
+    editor.wait_lines("x = 1", "def add(a, b):", "    return a + b")
+    assert editor.cursor() == (3, len("    return a + b"))
+
+
+def test_one_undo_takes_back_what_was_accepted_and_no_more(start: Start, write: Write) -> None:
+    editor = typed(start, write)
+    editor.wait_shown("def add(a, b):")
+    editor.keys("<Tab>")
+    editor.wait_lines("x = 1", "def add(a, b):", "    return a + b")
+    editor.keys("  # sum<Esc>u")
+    editor.wait_lines("x = 1", "def add(a, b):", "    return a + b")
+    editor.keys("u")
+    editor.wait_lines("x = 1", "def add")
+
+
+def test_a_word_then_a_line_then_the_rest(start: Start, write: Write) -> None:
+    editor = typed(start, write)
+    editor.wait_shown("def add(a, b):")
+    editor.keys("<M-Right>")
+    editor.wait_lines("x = 1", "def add(")
+    editor.wait_shown("def add(a, b):")
+    editor.keys("<M-Right>")
+    editor.wait_lines("x = 1", "def add(a")
+    editor.keys("<M-Down>")
+    editor.wait_lines("x = 1", "def add(a, b):")
+    assert editor.screen()[2] == "    return a + b"
+    editor.keys("<M-Down>")
+    editor.wait_lines("x = 1", "def add(a, b):", "    return a + b")
+
+
+def test_typing_on_through_the_text_needs_no_further_request(start: Start, write: Write) -> None:
+    editor = typed(start, write)
+    editor.wait_shown("def add(a, b):")
+    editor.keys("(a, ")
+    editor.wait_lines("x = 1", "def add(a, ")
+    assert editor.screen()[1:3] == ["def add(a, b):", "    return a + b"]
+    editor.keys("<BS><BS>")
+    editor.wait_lines("x = 1", "def add(a")
+    assert editor.screen()[1:3] == ["def add(a, b):", "    return a + b"]
+    editor.settle()
+    assert len(editor.server_request("test/engine")["requests"]) == 1
+    editor.keys("<Tab>")
+    editor.wait_lines("x = 1", "def add(a, b):", "    return a + b")
+
+
+def test_another_letter_takes_the_text_away_and_asks_anew(start: Start, write: Write) -> None:
+    editor = typed(start, write, script={"replies": [ADD, {"text": "(z)"}]})
+    editor.wait_shown("def add(a, b):")
+    editor.keys("r")
+    editor.wait_shown("def addr(z)")
+    assert not any("return" in row for row in editor.screen())
+
+
+def test_alternatives_are_leafed_through_in_a_circle(start: Start, write: Write) -> None:
+    several = {"text": "(a)", "alternatives": ["(b)", "(c)"]}
+    editor = typed(start, write, script={"replies": [{"text": "(a)"}, several]})
+    editor.wait_shown("def add(a)")
+    for key, shown in [("]", "(b) (2/3)"), ("]", "(c) (3/3)"), ("]", "(a) (1/3)"), ("[", "(c) (3/3)")]:
+        editor.keys(f"<M-{key}>")
+        editor.wait_shown(f"def add{shown}")
+    editor.keys("<Tab>")
+    editor.wait_lines("x = 1", "def add(c)")
+
+
+def test_dismissed_text_stays_away_until_something_is_typed(start: Start, write: Write) -> None:
+    editor = typed(start, write)
+    editor.wait_shown("def add(a, b):")
+    editor.keys("<C-]>")
+    editor.wait_gone("(a, b)")
+    editor.keys("<Tab>")
+    editor.wait_lines("x = 1", "def add ")
+    editor.keys("<BS>(")
+    editor.wait_shown("def add(a, b):")
+
+
+def test_leaving_insert_mode_takes_the_text_away(start: Start, write: Write) -> None:
+    editor = typed(start, write)
+    editor.wait_shown("def add(a, b):")
+    editor.keys("<Esc>")
+    editor.wait_gone("(a, b)")
+    assert editor.lines() == ["x = 1", "def add"]
+
+
+def test_a_bracket_that_was_closed_by_itself_is_shown_around(start: Start, write: Write) -> None:
+    editor = start({"replies": [{"text": "a, b):"}]})
+    editor.open(write("x = 1\n"))
+    editor.keys("odef add()<Left>")
+    editor.wait_shown("def add(a, b):")
+    assert editor.lines() == ["x = 1", "def add()"]
+    editor.keys("<Tab>")
+    editor.wait_lines("x = 1", "def add(a, b):")
+    assert editor.cursor() == (2, len("def add(a, b):"))
