@@ -11,8 +11,8 @@ An editor starts its server itself, so its tests have no line to it; they write 
 * `model`: nothing scripted, this process becomes `python -m lsp_server`.
 
 `engine` and `environment` are read when the server starts. `FOLDER/seen.jsonl` gets a line for every request, every
-cancellation and every start. Any other command than `lsp` prints what `"commands": {"doctor --json": {"out", "code"}}`
-says, or is the real one where that says nothing.
+cancellation and every start. Any other command than `lsp` prints what `"commands": {"doctor --json": {"out", "code",
+"line_s"}}` says, a line every `line_s` seconds, or is the real one where that says nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -113,7 +114,10 @@ def _other_command(command: list[str], scripted: Mapping[str, Any]) -> int:
     found = scripted.get(" ".join(command))
     if found is None:
         os.execv(sys.executable, [sys.executable, "-m", "engine.cli.main", *command])
-    sys.stdout.write(found["out"])
+    for line in found["out"].splitlines(keepends=True):
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        time.sleep(found.get("line_s", 0))
     return int(found.get("code", 0))
 
 

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { Chromium } from './browser.ts';
 import { CodeServer } from './code_server.ts';
 import { extensionFolder, mediaFolder, probeFolder, python, repository } from './places.ts';
-import { Steering } from './steering.ts';
+import { type Script, Steering } from './steering.ts';
+import { eventually } from './wait.ts';
 import { Workbench } from './workbench.ts';
 
 export class Session {
@@ -16,6 +17,7 @@ export class Session {
   readonly server: CodeServer;
   readonly chromium: Chromium;
   readonly workbench: Workbench;
+  private engine: Script['engine'] = 'scripted';
 
   private constructor(root: string, workspace: string, steering: Steering, server: CodeServer, chromium: Chromium, workbench: Workbench) {
     this.root = root;
@@ -53,6 +55,22 @@ export class Session {
     writeFileSync(file, content);
     await this.workbench.documents.open(name);
     return file;
+  }
+
+  /** Starts the language server again, with another script; waits until it answers. */
+  async restart(script: Script, patience?: number): Promise<void> {
+    const before = this.steering.servers().length;
+    this.steering.set(script);
+    this.engine = script.engine ?? 'scripted';
+    await this.workbench.probe.evaluate((vscode) => vscode.commands.executeCommand('lacuna.restart'), undefined);
+    await eventually('another server', () => this.steering.servers().length > before);
+    await this.workbench.lacunaSays(/is ready|sleeps/, patience);
+  }
+
+  /** Back to the scripted engine, when the story before had another. */
+  async scripted(): Promise<void> {
+    if (this.engine !== 'scripted') await this.restart({});
+    this.steering.set({});
   }
 
   /** A picture of the window: beside the run, and among the extension's own only when a person asked for that. */

@@ -22,8 +22,8 @@ export interface Script {
   readonly engine?: 'scripted' | 'process' | 'model';
   readonly environment?: Readonly<Record<string, string>>;
   readonly replies?: readonly Answer[];
-  /** What other commands of `lacuna` print: arguments → output and exit code. */
-  readonly commands?: Readonly<Record<string, { readonly out: string; readonly code?: number }>>;
+  /** What other commands of `lacuna` print: arguments → output, exit code and seconds for each line. */
+  readonly commands?: Readonly<Record<string, { readonly out: string; readonly code?: number; readonly line_s?: number }>>;
 }
 
 export interface Seen {
@@ -73,6 +73,11 @@ export class Steering {
     if (!existsSync(file)) return [];
     const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
     return lines.map((line) => JSON.parse(line) as Seen);
+  }
+
+  /** The servers started so far, oldest first. */
+  servers(): readonly Seen[] {
+    return this.seen().filter((seen) => seen.event === 'start' && seen.arguments?.[0] === 'lsp');
   }
 
   /** Requests of one type so far. */

@@ -1,6 +1,5 @@
 /** Inline rewrite: the selection turns into text before one's eyes, then its changes are decided one by one. */
 import assert from 'node:assert/strict';
-import type { Session } from '../harness/session.ts';
 import { eventually } from '../harness/wait.ts';
 import type { Workbench } from '../harness/workbench.ts';
 import type { Tell } from './story.ts';

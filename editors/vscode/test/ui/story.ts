@@ -12,6 +12,7 @@ export function teller(session: () => Session): Tell {
     test(name, { timeout: LIMIT_MS }, async (context) => {
       const current = session();
       await current.workbench.tidy();
+      await current.scripted();
       try {
         await act(current, current.workbench);
       } catch (error) {
