@@ -8,6 +8,7 @@ import {
   LanguageClient,
   type LanguageClientOptions,
   type Middleware,
+  RevealOutputChannelOn,
   State,
   type StaticFeature,
 } from 'vscode-languageclient/node';
@@ -35,6 +36,8 @@ export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private candidate: Candidate | undefined;
   private readonly crashes = new Crashes();
+  /** Whether the client answered once since it was made: only then is it started again when it goes down. */
+  private hasRun = false;
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly drafted = new vscode.EventEmitter<DraftParams>();
   /** Starts and stops one after another, never two at a time. */
@@ -108,10 +111,10 @@ export class Server implements vscode.Disposable {
       this.hear(client, newState);
     });
     this.client = client;
+    this.hasRun = false;
     this.become('starting');
     try {
       await client.start();
-      this.become('running');
     } catch (fault) {
       this.log.error(String(fault));
       await this.quit('crashed', vscode.l10n.t('Run "Lacuna: Doctor", or look at the log.'));
@@ -136,6 +139,8 @@ export class Server implements vscode.Disposable {
     return {
       documentSelector: SCHEMES.map((scheme) => ({ scheme })),
       outputChannel: this.log,
+      // A request that failed is a line in the log, and nothing that pops up while somebody types.
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
       errorHandler: this.errorHandler(),
       initializationFailedHandler: () => false,
       middleware: {
@@ -158,19 +163,21 @@ export class Server implements vscode.Disposable {
       }),
       closed: () => {
         this.engine = SLEEPING;
-        if (this.crashes.note(Date.now())) {
+        if (this.hasRun && this.crashes.note(Date.now())) {
           return { action: CloseAction.Restart, handled: true };
         }
-        this.become('crashed', vscode.l10n.t('It stopped several times in a row. Look at the log, then restart it.'));
-        void this.tellCrash();
+        const message = this.hasRun
+          ? vscode.l10n.t('The language server of Lacuna keeps stopping.')
+          : vscode.l10n.t('The language server of Lacuna did not start.');
+        this.become('crashed', vscode.l10n.t('Run "Lacuna: Doctor", or look at the log.'));
+        void this.tellCrash(message);
         return { action: CloseAction.DoNotRestart, handled: true };
       },
     };
   }
 
-  private async tellCrash(): Promise<void> {
+  private async tellCrash(message: string): Promise<void> {
     const [log, again] = [vscode.l10n.t('Show log'), vscode.l10n.t('Restart')];
-    const message = vscode.l10n.t('The language server of Lacuna keeps stopping.');
     const answer = await vscode.window.showErrorMessage(message, log, again);
     if (answer === log) {
       this.log.show();
@@ -184,6 +191,7 @@ export class Server implements vscode.Disposable {
       return;
     }
     if (state === State.Running) {
+      this.hasRun = true;
       this.become('running');
     } else {
       this.become('starting');

@@ -53,7 +53,10 @@ function lineEndAt(text: string, at: number): number {
   return text.startsWith('\r\n', at) ? 2 : at < text.length ? 1 : 0;
 }
 
-function joined(row: DraftRow, next: DraftRow): DraftRow {
+function joined(row: DraftRow, full: DraftRow): DraftRow {
+  const next = full.settled.trimStart()
+    ? { ...full, settled: full.settled.trimStart() }
+    : { settled: '', undecided: full.undecided.trimStart() };
   return row.undecided || !next.settled
     ? { settled: row.settled, undecided: `${row.undecided} ⏎ ${next.settled}${next.undecided}` }
     : { settled: `${row.settled} ⏎ ${next.settled}`, undecided: next.undecided };

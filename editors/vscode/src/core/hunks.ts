@@ -82,6 +82,7 @@ const LONGEST_PREVIEW = 160;
 
 /** A new text on one line, to stand behind the old one. */
 export function preview(newText: string): string {
-  const line = splitLines(newText).join(' ⏎ ');
+  const [first = '', ...rest] = splitLines(newText);
+  const line = [first, ...rest.map((next) => next.trimStart())].join(' ⏎ ');
   return line.length > LONGEST_PREVIEW ? `${line.slice(0, LONGEST_PREVIEW)}…` : line;
 }

@@ -57,7 +57,7 @@ export class Decorations implements vscode.Disposable {
   }
 
   private draw(editor: vscode.TextEditor): void {
-    const sessions = this.rewrites.of(editor.document.uri);
+    const sessions = isSideOfDiff(editor) ? [] : this.rewrites.of(editor.document.uri);
     const running = sessions.filter((session) => session.phase === 'running');
     const drafted = running.filter((session) => session.draft);
     const hunks = sessions.flatMap((session) => session.hunks.map((hunk) => shownHunk(session, hunk)));
@@ -79,6 +79,11 @@ export class Decorations implements vscode.Disposable {
     );
     editor.setDecorations(this.removed, hunks);
   }
+}
+
+/** Beside a proposal the old text must stand as it is. VS Code tells no column of the sides of a diff, nor of cells. */
+function isSideOfDiff(editor: vscode.TextEditor): boolean {
+  return editor.viewColumn === undefined && editor.document.uri.scheme !== 'vscode-notebook-cell';
 }
 
 /** One decoration for each line of the selection: the settled part in front, the rest of the row behind. */

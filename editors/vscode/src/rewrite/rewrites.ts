@@ -1,7 +1,13 @@
 /** All inline rewrites of this window: asks the server, hears its drafts, follows the text, applies what is accepted. */
 
 import * as vscode from 'vscode';
-import { LSPErrorCodes, type ProgressToken, ResponseError, WorkDoneProgress } from 'vscode-languageclient/node';
+import {
+  ErrorCodes,
+  LSPErrorCodes,
+  type ProgressToken,
+  ResponseError,
+  WorkDoneProgress,
+} from 'vscode-languageclient/node';
 import { chooseSession } from '../core/chooseSession';
 import type { Hunk } from '../core/hunks';
 import { RewriteSession } from '../core/rewriteSession';
@@ -253,15 +259,24 @@ async function apply(
 }
 
 function tellFault(fault: unknown): void {
+  const t = vscode.l10n.t;
   const code = fault instanceof ResponseError ? fault.code : undefined;
-  if (code === LSPErrorCodes.RequestCancelled || code === LSPErrorCodes.ServerCancelled) {
-    return;
+  switch (code) {
+    case LSPErrorCodes.RequestCancelled:
+    case LSPErrorCodes.ServerCancelled:
+      return;
+    case LSPErrorCodes.ContentModified:
+      tell(t('The text to be rewritten changed meanwhile, and was left as it is. Select it and try again.'));
+      return;
+    case ErrorCodes.PendingResponseRejected:
+    case ErrorCodes.ConnectionInactive:
+      tell(t('The language server stopped during the rewrite; the text is as it was. Try again.'));
+      return;
+    default:
+      tell(fault instanceof Error ? fault.message : String(fault));
   }
-  const message =
-    code === LSPErrorCodes.ContentModified
-      ? vscode.l10n.t('The text to be rewritten changed meanwhile, and was left as it is. Select it and try again.')
-      : fault instanceof Error
-        ? fault.message
-        : String(fault);
+}
+
+function tell(message: string): void {
   void vscode.window.showErrorMessage(`Lacuna: ${message}`);
 }
