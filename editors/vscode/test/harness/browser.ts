@@ -35,7 +35,7 @@ export class Chromium {
 
   /** A window of its own, with its own storage. */
   async window(): Promise<Page> {
-    const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] });
+    const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'] });
     await this.stayLocal(context);
     const page = await context.newPage();
     page.setDefaultTimeout(30_000);

@@ -24,6 +24,7 @@ const QUIET = {
   'workbench.startupEditor': 'none',
   'workbench.enableExperiments': false,
   'workbench.tips.enabled': false,
+  'workbench.reduceMotion': 'on',
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
   'workbench.layoutControl.enabled': false,
   'workbench.welcomePage.walkthroughs.openOnInstall': false,

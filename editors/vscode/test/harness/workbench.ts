@@ -188,10 +188,13 @@ export class Workbench {
 
   /** Nothing open, nothing asked, nothing told: what every story starts from. */
   async tidy(): Promise<void> {
+    // Away from anything that would explain itself.
+    await this.page.mouse.move(700, 20);
     await this.press('Escape', 'Escape');
     await this.probe.evaluate(async (vscode) => {
       await vscode.commands.executeCommand('notifications.clearAll');
       await vscode.commands.executeCommand('workbench.action.closeQuickOpen');
+      await vscode.commands.executeCommand('workbench.action.closePanel');
       while (vscode.window.tabGroups.all.some((group) => group.tabs.length > 0)) {
         await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
       }

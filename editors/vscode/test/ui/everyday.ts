@@ -82,7 +82,7 @@ export function everydayStories(tell: Tell): void {
     await session.file('doctor.py', '');
     await workbench.run('Lacuna: Doctor');
     await workbench.page.locator('.tab', { hasText: 'Doctor' }).waitFor({ timeout: 90_000 });
-    await eventually('the findings', async () => (await workbench.documents.text()).includes('Python'));
+    await eventually('the findings', async () => (await workbench.documents.text()).includes('python'));
     await session.picture('doctor');
   });
 

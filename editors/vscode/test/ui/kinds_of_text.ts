@@ -48,12 +48,12 @@ export function textStories(tell: Tell): void {
   });
 
   tell('a document without a file', async (session, workbench) => {
-    session.steering.reply({ when: 'let n = ', text: 'count + 1;' });
-    await workbench.documents.untitled('javascript', 'const count = 1;\n');
+    session.steering.reply({ when: 'var n = ', text: 'count + 1' });
+    await workbench.documents.untitled('go', 'const count = 1\n');
     await workbench.documents.select({ line: 1, character: 0 });
-    await workbench.type('let n = ');
-    await workbench.ghostWith('count + 1;');
+    await workbench.type('var n = ');
+    await workbench.ghostWith('count + 1');
     await workbench.press('Tab');
-    await workbench.documents.textIs('const count = 1;\nlet n = count + 1;');
+    await workbench.documents.textIs('const count = 1\nvar n = count + 1');
   });
 }

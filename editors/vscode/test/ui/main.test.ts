@@ -21,7 +21,7 @@ describe('in the workbench', () => {
   after(() => session?.stop());
   ghostTextStories(tell);
   textStories(tell);
-  //rewriteStories(tell);
+  rewriteStories(tell);
   holeStories(tell);
   everydayStories(tell);
   engineStories(tell);
