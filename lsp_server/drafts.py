@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-import attrs
-from lsprotocol import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from engine.protocol.messages import Draft
 from lsp_server.client import Editor
 from lsp_server.clock import Clock
+from lsp_server.document import Document
+from lsp_server.positions import PositionEncoding
+from lsp_server.progress import Token
 from lsp_server.session import Session, Snapshot
 
 MOST_PER_SECOND = 20
 
 
-class DraftFeed:
-    """Sends the drafts of one job, at most `MOST_PER_SECOND`; those between are dropped, the result follows anyway."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`[start, end)` of one version of a document, in code points."""
 
-    def __init__(self, editor: Editor, clock: Clock, snapshot: Snapshot, area: types.Range) -> None:
+    document: Document
+    encoding: PositionEncoding
+    start: int
+    end: int
+
+    def to_json(self) -> dict[str, Any]:
+        """uri, version and range, as an editor counts."""
+        first, last = self.document.index.to_range(self.start, self.end, self.encoding)
+        area = {"start": first._asdict(), "end": last._asdict()}
+        return {"uri": self.document.uri, "version": self.document.version, "range": area}
+
+
+class DraftFeed:
+    """Sends the drafts of one job, at most `MOST_PER_SECOND`; those between are dropped, the result follows anyway.
+
+    `where` says where the text stands by now, None when it is gone. `token` is what the client knows the job by.
+    """
+
+    def __init__(
+        self, editor: Editor, clock: Clock, where: Callable[[], Place | None], token: Token | None = None
+    ) -> None:
         self._editor = editor
         self._clock = clock
-        self._head = {
-            "uri": snapshot.document.uri,
-            "version": snapshot.document.version,
-            "range": {"start": attrs.asdict(area.start), "end": attrs.asdict(area.end)},
-        }
+        self._where = where
+        self._token = token
         self._sent_at: float | None = None
 
     def __call__(self, draft: Draft, hole: int | None = None) -> None:
@@ -34,13 +56,20 @@ class DraftFeed:
         now = self._clock.now()
         if self._sent_at is not None and now - self._sent_at < 1 / MOST_PER_SECOND:
             return
+        place = self._where()
+        if place is None:
+            return
         self._sent_at = now
         progress = {"text": draft.text, "settled": draft.settled, "step": draft.step, "steps": draft.steps}
-        self._editor.send_draft(self._head | progress | ({} if hole is None else {"hole": hole}))
+        known = {"hole": hole, "token": self._token}
+        told = {name: value for name, value in known.items() if value is not None}
+        self._editor.send_draft(place.to_json() | progress | told)
 
 
-def draft_feed(session: Session, snapshot: Snapshot, area: types.Range) -> DraftFeed | None:
-    """The feed for a job on `area`, None when the editor did not ask for drafts."""
+def draft_feed(
+    session: Session, snapshot: Snapshot, where: Callable[[], Place | None], token: Token | None = None
+) -> DraftFeed | None:
+    """The feed for a job at a place, None when the editor did not ask for drafts."""
     if not (snapshot.settings.drafts or snapshot.capabilities.wants_drafts):
         return None
-    return DraftFeed(session.editor, session.clock, snapshot, area)
+    return DraftFeed(session.editor, session.clock, where, token)

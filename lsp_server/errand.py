@@ -14,13 +14,12 @@ from typing import TypeVar
 from pygls.exceptions import JsonRpcRequestCancelled
 
 from engine.protocol.messages import Done, Draft, Fill, Filled, Rewrite
-from lsp_server.drafts import DraftFeed, draft_feed
+from lsp_server.drafts import DraftFeed, Place, draft_feed
 from lsp_server.errors import NoAnswer, Notice, content_modified, overtaken
 from lsp_server.inflight import Job, Superseded
 from lsp_server.privacy import explained, refusal
 from lsp_server.progress import Progress, Token
 from lsp_server.question import ask
-from lsp_server.ranges import range_of
 from lsp_server.rebase import Anchor
 from lsp_server.session import Session, Snapshot
 
@@ -49,17 +48,26 @@ class Errand:
     """A job on `[start, end)` of a snapshot's document, which follows changes outside of it.
 
     Make one before the first await. `title` names it to the person; `token` is the client's for progress, if it
-    gave one.
+    gave one. One that is not alone lets others live that are about other places; see `inflight.Job`.
     """
 
     def __init__(
-        self, session: Session, snapshot: Snapshot, start: int, end: int, title: str, token: Token | None
+        self,
+        session: Session,
+        snapshot: Snapshot,
+        start: int,
+        end: int,
+        title: str,
+        token: Token | None,
+        *,
+        is_alone: bool = True,
     ) -> None:
         self.title = title
         self.anchor = Anchor(start, end)
         self._session = session
         self._uri = snapshot.document.uri
-        self._job: Job = session.inflight.claim(self._uri, "rewrite")
+        self._token = token
+        self._job: Job = session.inflight.claim(self._uri, "rewrite", self.anchor, is_alone=is_alone)
         self._job.outlives = self.anchor.follow
         self._progress = Progress(
             session.progress,
@@ -103,8 +111,7 @@ class Errand:
     async def ask(self, request: Fill | Rewrite, part: Part | None = None) -> Done:
         """The engine's whole answer. Raises NoAnswer, also where all of it was cut off, and Superseded."""
         snapshot = self.snapshot
-        area = range_of(snapshot, self.anchor.start, self.anchor.end)
-        feed = draft_feed(self._session, snapshot, area) if request.wants_drafts else None
+        feed = draft_feed(self._session, snapshot, self._place, self._token) if request.wants_drafts else None
         expected = len(request.draft if isinstance(request, Fill) else request.selection) or _CHARS_OF_A_GAP
         listener = self._listener(feed, expected, part or Part())
         if self._session.engine.state != "ready":
@@ -123,6 +130,12 @@ class Errand:
     def tell(self, text: str, *, is_fault: bool = False) -> None:
         """Tell the person what came of it."""
         self._session.answer_act(text, is_fault=is_fault)
+
+    def _place(self) -> Place | None:
+        document = None if self._job.is_superseded else self._session.document(self._uri)
+        if document is None:
+            return None
+        return Place(document, self._session.encoding, self.anchor.start, self.anchor.end)
 
     def _listener(self, feed: DraftFeed | None, expected: int, part: Part) -> Callable[[Draft], None]:
         def hear(draft: Draft) -> None:

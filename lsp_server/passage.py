@@ -14,7 +14,7 @@ class Passage:
 
     `text` is what stands there as the engine is to see it: without the comments that held the instruction. `hint` is
     shown to the engine in front of it and no part of the result. With `only_prose` nothing but comments and docstrings
-    may be added, and nothing else be changed.
+    may be added, and nothing else be changed. Another `seed` than 0 asks for another text than the likeliest one.
     """
 
     start: int
@@ -23,11 +23,14 @@ class Passage:
     instruction: str = ""
     hint: str = ""
     only_prose: bool = False
+    seed: int = 0
 
 
-def to_rewrite(text: str, start: int, end: int, instruction: str, *, only_prose: bool = False) -> Passage:
+def to_rewrite(
+    text: str, start: int, end: int, instruction: str, *, only_prose: bool = False, seed: int = 0
+) -> Passage:
     """A selection of `text` that is to follow `instruction`."""
-    return Passage(start, end, text[start:end], instruction, only_prose=only_prose)
+    return Passage(start, end, text[start:end], instruction, only_prose=only_prose, seed=seed)
 
 
 def to_fill(text: str, start: int, end: int) -> Passage:

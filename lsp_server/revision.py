@@ -165,6 +165,7 @@ def _request(errand: Errand, passage: Passage) -> Fill | Rewrite:
         max_tokens=settings.rewrite_max_tokens,
         deadline_ms=settings.rewrite_deadline_ms,
         wants_drafts=errand.wants_drafts,
+        seed=passage.seed,
     )
 
 

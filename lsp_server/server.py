@@ -28,6 +28,7 @@ from lsp_server.features import (
     lifecycle,
     notebook_sync,
     renames,
+    rewrite,
     sync,
     work_done_progress,
 )
@@ -89,6 +90,7 @@ def _handlers(session: Session, protocol: StrictProtocol) -> dict[str, Callable[
         types.WORKSPACE_EXECUTE_COMMAND: partial(execute_command.execute_command, session),
         types.WINDOW_WORK_DONE_PROGRESS_CANCEL: partial(work_done_progress.cancel, session),
         fill_holes.METHOD: partial(fill_holes.fill_holes_of, session),
+        rewrite.METHOD: partial(rewrite.rewrite, session),
         types.WORKSPACE_DID_CHANGE_CONFIGURATION: partial(configuration.did_change_configuration, session),
         types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: partial(configuration.did_change_workspace_folders, session),
     }
@@ -105,6 +107,7 @@ def _initialized(
 ) -> Awaitable[None] | None:
     """From here on the server may speak: settings that made no sense, then a question for the real ones."""
     session.report_problems()
+    session.status.begin()
     session.wake_engine()
     if session.capabilities.watches_configuration:
         protocol.spawn(configuration.watch(session))

@@ -11,13 +11,12 @@ from engine.protocol.messages import Done, Fill, Found
 from lsp_server import line_scope, syntax
 from lsp_server.alternatives import distinct, presentable
 from lsp_server.document import Document, for_model
-from lsp_server.drafts import DraftFeed, draft_feed
+from lsp_server.drafts import DraftFeed, Place, draft_feed
 from lsp_server.errors import NoAnswer
 from lsp_server.ghost_text import GhostText
 from lsp_server.inflight import Job, Superseded
 from lsp_server.privacy import typing_refusal
 from lsp_server.question import ask
-from lsp_server.ranges import range_of
 from lsp_server.read_only import is_read_only
 from lsp_server.session import Session, Snapshot
 from lsp_server.surroundings import window_of
@@ -93,7 +92,8 @@ async def suggest(
             await job.run(session.clock.sleep(pause_s))
         # Not before the pause: most keys of a burst end there and need not have looked at the syntax.
         is_single = is_single_line(gap) if gap.single_line is None else gap.single_line
-        feed = draft_feed(session, snapshot, range_of(snapshot, cursor, cursor))
+        place = Place(snapshot.document, snapshot.encoding, cursor, cursor)
+        feed = draft_feed(session, snapshot, lambda: place)
         request = _fill(snapshot, gap, is_single, wants_drafts=feed is not None)
         if request is None:
             return ()

@@ -23,12 +23,12 @@ from lsp_server import __version__
 from lsp_server.actions import APPLY
 from lsp_server.commands import ACCEPTED, COMMANDS, REWRITE, STATUS
 from lsp_server.errand import Errand, may_ask
-from lsp_server.errors import invalid_params, outdated
+from lsp_server.errors import invalid_params
 from lsp_server.offered_edit import offered_edit
+from lsp_server.own_requests import document_at, instruction_of, range_in
 from lsp_server.passage import Passage, to_rewrite
 from lsp_server.progress import Token
 from lsp_server.ranges import span_of
-from lsp_server.reading import read_range
 from lsp_server.redeeming import Redeemed, redeem
 from lsp_server.revision import revise
 from lsp_server.session import Session
@@ -53,12 +53,10 @@ def execute_command(session: Session, params: types.ExecuteCommandParams) -> Awa
 
 
 def _rewrite(session: Session, argument: object, token: Token | None) -> Awaitable[types.WorkspaceEdit | None] | None:
-    uri, area, instruction, version = _rewrite_arguments(argument)
-    snapshot = session.snapshot(uri)
-    if snapshot is None:
-        raise invalid_params("the document is not open")
-    if version is not None and version != snapshot.document.version:
-        raise outdated()
+    if not isinstance(argument, dict):
+        raise invalid_params(f"{REWRITE} takes one object: uri, range, instruction")
+    instruction, area = instruction_of(argument), range_in(argument.get("range"))
+    snapshot = document_at(argument.get("uri"), argument.get("version"), session)
     start, end = span_of(snapshot, area)
     if start == end:
         raise invalid_params("the range is empty: select the text to rewrite")
@@ -98,23 +96,6 @@ async def _applied(session: Session, redeemed: Redeemed) -> None:
         is_applied = False
     if not is_applied:
         session.answer_act("Lacuna: the editor did not take the change, most likely since the text changed meanwhile.")
-
-
-def _rewrite_arguments(argument: object) -> tuple[str, types.Range, str, int | None]:
-    if not isinstance(argument, dict):
-        raise invalid_params(f"{REWRITE} takes one object: uri, range, instruction")
-    uri, instruction, version = argument.get("uri"), argument.get("instruction"), argument.get("version")
-    if not isinstance(uri, str):
-        raise invalid_params("uri must be a string")
-    if not isinstance(instruction, str) or not instruction.strip():
-        raise invalid_params("instruction must be a text that says what to change")
-    if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
-        raise invalid_params("version must be a whole number")
-    try:
-        area = read_range(argument.get("range"))
-    except (ValueError, OverflowError):
-        raise invalid_params("range must be an LSP range") from None
-    return uri, area, instruction.strip(), version
 
 
 def _accepted(session: Session, argument: object) -> None:

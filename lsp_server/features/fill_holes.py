@@ -16,12 +16,11 @@ from typing import Any
 from lsprotocol import types
 
 from lsp_server.errand import Errand, may_ask
-from lsp_server.errors import invalid_params, outdated
+from lsp_server.errors import invalid_params
 from lsp_server.hole_filling import fill_holes
 from lsp_server.holes import Hole, find_holes
-from lsp_server.progress import Token
+from lsp_server.own_requests import document_of, plain, range_in, token_of
 from lsp_server.ranges import range_of, span_of
-from lsp_server.reading import read_range
 from lsp_server.session import Session
 
 METHOD = "lacuna/fillHoles"
@@ -30,12 +29,9 @@ MOST_HOLES = 64
 
 def fill_holes_of(session: Session, params: object) -> Awaitable[dict[str, Any] | None] | None:
     """Raises JsonRpcInvalidParams for parameters that make no sense, JsonRpcContentModified for an older version."""
-    uri, version, areas, token = _arguments(_plain(params))
-    snapshot = session.snapshot(uri)
-    if snapshot is None:
-        raise invalid_params("the document is not open")
-    if version is not None and version != snapshot.document.version:
-        raise outdated()
+    given = plain(params)
+    areas, token = _areas(given.get("ranges")), token_of(given)
+    snapshot = document_of(given, session)
     ranges = [Hole(*span_of(snapshot, area)) for area in areas]
     if any(right.start < left.end or right == left for left, right in pairwise(sorted(ranges))):
         raise invalid_params("the ranges overlap")
@@ -46,7 +42,7 @@ def fill_holes_of(session: Session, params: object) -> Awaitable[dict[str, Any] 
         return None
     start, end = ordered[0].start, ordered[-1].end
     title = "Fill 1 hole" if len(asked) == 1 else f"Fill {len(asked)} holes"
-    return _filled(Errand(session, snapshot, start, end, title, token), asked, start)
+    return _filled(Errand(session, snapshot, start, end, title, token, is_alone=False), asked, start)
 
 
 async def _filled(errand: Errand, asked: list[Hole], start: int) -> dict[str, Any] | None:
@@ -63,30 +59,7 @@ async def _filled(errand: Errand, asked: list[Hole], start: int) -> dict[str, An
     return await errand.run(texts)
 
 
-def _arguments(params: object) -> tuple[str, int | None, list[types.Range], Token | None]:
-    head = params.get("textDocument") if isinstance(params, dict) else None
-    if not isinstance(params, dict) or not isinstance(head, dict) or not isinstance(head.get("uri"), str):
-        raise invalid_params(f"{METHOD} takes textDocument with a uri, and ranges")
-    version, token, ranges = head.get("version"), params.get("workDoneToken"), params.get("ranges")
-    if version is not None and not _is_whole_number(version):
-        raise invalid_params("version must be a whole number")
-    if token is not None and not (isinstance(token, str) or _is_whole_number(token)):
-        raise invalid_params("workDoneToken must be a string or a whole number")
+def _areas(ranges: object) -> list[types.Range]:
     if not isinstance(ranges, list) or not 0 < len(ranges) <= MOST_HOLES:
         raise invalid_params(f"ranges must be a list of 1 to {MOST_HOLES} LSP ranges")
-    try:
-        areas = [read_range(area) for area in ranges]
-    except (ValueError, OverflowError):
-        raise invalid_params("ranges must be LSP ranges") from None
-    return head["uri"], version, areas, token
-
-
-def _is_whole_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _plain(value: object) -> object:
-    """pygls gives the parameters of a method it does not know as nested named tuples."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {key: _plain(item) for key, item in value._asdict().items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    return [range_in(area) for area in ranges]

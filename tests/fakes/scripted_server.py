@@ -6,7 +6,7 @@ command line (`lsp`, `--stdio`) is of no account. The members of a reply are tho
     {"text": "b", "drafts": [["x y", 1], "b"], "hold_drafts": true, "kind": "rewrite", "about": "Return b"}
 
 Adds methods for tests: request `test/engine` (what the engine saw), and the notifications `test/release` (let held
-answers go), `test/step {count?}` (let so many held drafts go), `test/state {state, message}` and
+answers go), `test/step {count?}` (let so many held drafts go), `test/state {state, message, remedy?}` and
 `test/loading {stage, fraction}`. `{"idle_limit_s": 2}` has a real engine process instead, which leaves after so many
 seconds without a job.
 """
@@ -24,6 +24,7 @@ from engine.protocol.messages import Loading
 from lsp_server.__main__ import set_up_logging
 from lsp_server.clock import Clock
 from lsp_server.engine_client import EngineProcess, Patience
+from lsp_server.own_requests import plain
 from lsp_server.server import LacunaServer, create_server
 from lsp_server.transport import serve_stdio
 from tests.fakes.fake_engine import FakeEngine, Reply
@@ -68,11 +69,12 @@ def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> Lacun
 
     @server.feature("test/step")
     def step(params: Any) -> None:
-        engine.step(getattr(params, "count", 1))
+        engine.step(plain(params).get("count", 1))
 
     @server.feature("test/state")
     def move(params: Any) -> None:
-        engine.move(params.state, params.message)
+        given = plain(params)
+        engine.move(given["state"], given["message"], given.get("remedy", ""))
 
     @server.feature("test/loading")
     def load(params: Any) -> None:

@@ -11,11 +11,10 @@ from lsprotocol import types
 
 from engine.protocol.messages import Draft
 from lsp_server.document import Document
-from lsp_server.drafts import DraftFeed
+from lsp_server.drafts import DraftFeed, Place
 from lsp_server.features.inline_completion import inline_completion
 from lsp_server.features.sync import garbled
 from lsp_server.ghost_text import GhostText
-from lsp_server.ranges import range_of
 from lsp_server.session import Session
 from lsp_server.suggestion import inserted_text
 from lsp_server.words import word_start
@@ -90,7 +89,8 @@ def test_drafts_are_thinned_to_twenty_a_second() -> None:
     session, editor, clock = opened_session(FakeEngine(), "total = ")
     snapshot = session.snapshot(URI)
     assert snapshot is not None
-    feed = DraftFeed(editor, clock, snapshot, range_of(snapshot, 8, 8))
+    place = Place(snapshot.document, snapshot.encoding, 8, 8)
+    feed = DraftFeed(editor, clock, lambda: place)
     for step in range(100):
         feed(Draft("1", "a" * step, 0, step, 100))
         clock.advance(0.01)

@@ -9,7 +9,7 @@ import pytest
 from lsp_server.document import Document
 from lsp_server.inflight import Inflight, Superseded
 from lsp_server.positions import PositionEncoding
-from lsp_server.rebase import Moved
+from lsp_server.rebase import Anchor, Moved
 
 pytestmark = pytest.mark.asyncio
 
@@ -158,6 +158,22 @@ async def test_an_older_job_cannot_give_back_a_newer_claim() -> None:
     newer.finish()
     newer.finish()
     assert inflight.count == 0
+
+
+async def test_jobs_about_other_places_live_side_by_side_unless_both_are_alone() -> None:
+    inflight = Inflight()
+    first = inflight.claim(URI, "rewrite", Anchor(0, 10), is_alone=False)
+    alone = inflight.claim(URI, "rewrite", Anchor(10, 20))
+    cursor = inflight.claim(URI, "rewrite", Anchor(20, 20), is_alone=False)
+    assert inflight.count == 3
+    other = inflight.claim(URI, "rewrite", Anchor(30, 31))
+    assert [job.is_superseded for job in (first, alone, cursor)] == [False, True, False]
+    inflight.claim(URI, "rewrite", Anchor(20, 20), is_alone=False)
+    inflight.claim(URI, "rewrite", Anchor(2, 3), is_alone=False)
+    assert [job.is_superseded for job in (first, cursor, other)] == [True, True, False]
+    inflight.claim(URI, "rewrite")
+    assert other.is_superseded
+    assert inflight.count == 1
 
 
 async def test_a_document_that_moves_ends_what_cannot_follow() -> None:
