@@ -94,6 +94,16 @@ test('a new text takes the line ends of the document', () => {
 });
 
 test('a preview is one line, without the indentation of the others, and not too long', () => {
-  assert.equal(preview('    if x:\n        y()'), '    if x: ⏎ y()');
-  assert.ok(preview('x'.repeat(5000)).length < 200);
+  const [hunk] = hunksFrom([{ range: range(1, 0, 1, 4), newText: '    if x:\n        y()' }]);
+  assert.deepEqual(hunk && preview(hunk), { isAbove: false, text: '    if x: ⏎ y()' });
+  const [long] = hunksFrom([{ range: range(1, 0, 1, 4), newText: 'x'.repeat(5000) }]);
+  assert.ok(long && preview(long).text.length < 200);
+});
+
+test('new lines are shown behind the line above, where they begin', () => {
+  const shown = (line: number, newText: string) =>
+    hunksFrom([{ range: range(line, 0, line, 0), newText }]).map((hunk) => preview(hunk));
+  assert.deepEqual(shown(3, '    a\n    b\n'), [{ isAbove: true, text: ' ⏎ a ⏎ b' }]);
+  assert.deepEqual(shown(0, 'a\nb\n'), [{ isAbove: false, text: 'a ⏎ b ⏎ ' }]);
+  assert.deepEqual(shown(3, 'word '), [{ isAbove: false, text: 'word ' }]);
 });

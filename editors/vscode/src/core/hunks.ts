@@ -1,6 +1,6 @@
 /** The parts of a proposed rewrite, each to be accepted or rejected alone. Pure. */
 
-import { type Change, type Position, type Range, compare, contains, moveRange, splitLines } from './positions';
+import { type Change, type Position, type Range, compare, contains, isEmpty, moveRange, splitLines } from './positions';
 
 export interface Hunk {
   readonly id: number;
@@ -79,10 +79,22 @@ export function withLineEnds(text: string, eol: '\n' | '\r\n'): string {
 }
 
 const LONGEST_PREVIEW = 160;
+const BREAK = ' ⏎ ';
 
-/** A new text on one line, to stand behind the old one. */
-export function preview(newText: string): string {
-  const [first = '', ...rest] = splitLines(newText);
-  const line = [first, ...rest.map((next) => next.trimStart())].join(' ⏎ ');
-  return line.length > LONGEST_PREVIEW ? `${line.slice(0, LONGEST_PREVIEW)}…` : line;
+/** Where a new text is shown, on one line, and how. */
+export interface Preview {
+  /** On the line above, behind all of it: new lines stand where they will begin. */
+  readonly isAbove: boolean;
+  readonly text: string;
+}
+
+export function preview({ range, newText }: Hunk): Preview {
+  const lines = splitLines(newText);
+  const isAbove = isEmpty(range) && range.start.character === 0 && range.start.line > 0 && lines.length > 1;
+  if (isAbove && lines[lines.length - 1] === '') {
+    lines.pop();
+  }
+  const [first = '', ...rest] = isAbove ? ['', ...lines] : lines;
+  const line = [first, ...rest.map((next) => next.trimStart())].join(BREAK);
+  return { isAbove, text: line.length > LONGEST_PREVIEW ? `${line.slice(0, LONGEST_PREVIEW)}…` : line };
 }

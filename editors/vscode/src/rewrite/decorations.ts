@@ -60,7 +60,7 @@ export class Decorations implements vscode.Disposable {
     const sessions = isSideOfDiff(editor) ? [] : this.rewrites.of(editor.document.uri);
     const running = sessions.filter((session) => session.phase === 'running');
     const drafted = running.filter((session) => session.draft);
-    const hunks = sessions.flatMap((session) => session.hunks.map((hunk) => shownHunk(session, hunk)));
+    const hunks = sessions.flatMap((session) => session.hunks.map((hunk) => shownHunk(session, hunk, editor.document)));
     editor.setDecorations(
       this.waiting,
       running.filter((session) => !session.draft).map((session) => toRange(session.range)),
@@ -86,7 +86,10 @@ function isSideOfDiff(editor: vscode.TextEditor): boolean {
   return editor.viewColumn === undefined && editor.document.uri.scheme !== 'vscode-notebook-cell';
 }
 
-/** One decoration for each line of the selection: the settled part in front, the rest of the row behind. */
+/**
+ * One decoration for each line of the selection, behind its hidden text, so that what stands above it (lenses) keeps its
+ * place: the settled part of the row, then the rest.
+ */
 function shownDraft(session: RewriteSession, editor: vscode.TextEditor): vscode.DecorationOptions[] {
   const { draft, range } = session;
   const tabSize = Number(editor.options.tabSize) || 4;
@@ -94,10 +97,9 @@ function shownDraft(session: RewriteSession, editor: vscode.TextEditor): vscode.
   return rows.map((row, index) => {
     const line = range.start.line + index;
     const length = editor.document.lineAt(Math.min(line, editor.document.lineCount - 1)).text.length;
-    const start = index === 0 ? range.start.character : 0;
     const end = line === range.end.line ? range.end.character : length;
     return {
-      range: new vscode.Range(line, start, line, Math.max(start, end)),
+      range: new vscode.Range(line, end, line, end),
       renderOptions: {
         before: {
           contentText: shownText(row.settled, tabSize),
@@ -113,13 +115,15 @@ function shownDraft(session: RewriteSession, editor: vscode.TextEditor): vscode.
   });
 }
 
-function shownHunk(session: RewriteSession, hunk: Hunk): vscode.DecorationOptions {
+function shownHunk(session: RewriteSession, hunk: Hunk, document: vscode.TextDocument): vscode.DecorationOptions {
+  const { isAbove, text } = preview(hunk);
+  const above = () => document.lineAt(Math.min(hunk.range.start.line, document.lineCount) - 1).range.end;
   return {
-    range: toRange(hunk.range),
+    range: isAbove ? new vscode.Range(above(), above()) : toRange(hunk.range),
     hoverMessage: hover(session, hunk),
     renderOptions: {
       after: {
-        contentText: shownText(preview(hunk.newText), 4),
+        contentText: shownText(text, 4),
         backgroundColor: color('diffEditor.insertedTextBackground'),
         color: color('lacuna.settledForeground'),
       },

@@ -49,9 +49,10 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
     }
     const name = original.path.split('/').pop() ?? '';
     const title = vscode.l10n.t('{0}: {1}', name, session.instructions.join(', '));
+    const first = proposal.positionAt((await this.places(session))[0]?.start ?? 0);
     await vscode.commands.executeCommand('vscode.diff', original, uriOf(session), title, {
       preview: true,
-      selection: new vscode.Range(toPosition(session.range.start), toPosition(session.range.start)),
+      selection: new vscode.Range(first, first),
     });
   }
 
