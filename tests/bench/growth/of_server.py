@@ -7,6 +7,7 @@ typing included.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
@@ -122,7 +123,9 @@ async def clients_curve(model: str, counts: Sequence[int]) -> AsyncIterator[Poin
             times: list[float] = []
             began = perf_counter()
             for turn in range(3):
-                asked = (_fill_seconds(client, f"{turn}-{n}-{count}") for n, client in enumerate(clients))
+                # The process's own number: an engine that lives since an earlier run must not know the prompts.
+                name = f"{turn}-{count}-{os.getpid()}"
+                asked = (_fill_seconds(client, f"{name}-{n}") for n, client in enumerate(clients))
                 times += await asyncio.gather(*asked)
             total = perf_counter() - began
             yield point_of("a fill, by clients at once", count, times, fills_per_s=3 * count / total)
