@@ -23,8 +23,8 @@ class Glimpse:
     """What a short look at a hole told.
 
     doubt: how unsure its text is, in nats a token, inf where nothing was seen. text: how it begins as far as that was
-    computed, a draft for whoever fills the hole. passes: forward passes the look took; read: rows of the prompt it read. Both 0
-    where all was known already.
+    computed, a draft for whoever fills the hole. passes: forward passes the look took. read: rows of the
+    prompt that were not resident. Both 0 where all was known already.
     """
 
     doubt: float = math.inf
