@@ -160,10 +160,11 @@ class EngineCore:
         prompt = self._prompt(drafted)
         key = replace(prompt, gap=replace(prompt.gap, warm=()))
         if key in known:
-            return replace(known[key], passes=0)
+            return replace(known[key], passes=0, read=0)
         decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         try:
+            read = prompt.rows - context.length
             if not (yield from self._encode(context, prompt, timing)):
                 return Glimpse()
             if prompt.lead:
@@ -174,7 +175,8 @@ class EngineCore:
             def expired() -> bool:
                 return self._expired(prompt, timing)
 
-            known[key] = yield from causal_glimpse(self._model, context, prompt, decision.config, expired)
+            seen = yield from causal_glimpse(self._model, context, prompt, decision.config, expired)
+            known[key] = replace(seen, read=read)
             return known[key]
         finally:
             self._model.release(context)

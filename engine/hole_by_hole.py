@@ -23,12 +23,14 @@ class Glimpse:
     """What a short look at a hole told.
 
     doubt: how unsure its text is, in nats a token, inf where nothing was seen. text: how it begins as far as that was
-    computed, a draft for whoever fills the hole. passes: forward passes the look took; 0 where it was known already.
+    computed, a draft for whoever fills the hole. passes: forward passes the look took. read: rows of the
+    prompt that were not resident. Both 0 where all was known already.
     """
 
     doubt: float = math.inf
     text: str = ""
     passes: int = 0
+    read: int = 0
 
 
 One = Callable[[Fill, bool], Run]
@@ -45,19 +47,19 @@ def hole_by_hole(request: Fill, one: One, look: Look | None = None) -> Run:
     made: dict[int, Done] = {}
     glimpses: dict[int, Glimpse] = {}
     left = list(range(1 + len(request.further)))
-    passes = 0
+    looks: list[Glimpse] = []
     while left:
         if look is not None and len(left) > 1:
             for number in left:
                 seen = glimpses.get(number, Glimpse())
                 glimpses[number] = yield from look(_with_draft(gap_of(request, made, number), seen))
-                passes += glimpses[number].passes
+                looks.append(glimpses[number])
         # Of equal doubts the topmost: what stands in front of a hole says more of it than what follows.
         chosen = min(left, key=lambda number: glimpses.get(number, Glimpse()).doubt)
         left.remove(chosen)
         gap = _with_draft(gap_of(request, made, chosen), glimpses.get(chosen, Glimpse()))
         made[chosen] = yield from _told(one(gap, not left), chosen, wants_drafts=request.wants_drafts)
-    return together(made, passes)
+    return together(made, looks)
 
 
 def _told(run: Run, hole: int, *, wants_drafts: bool) -> Run:
@@ -105,12 +107,18 @@ def gap_of(request: Fill, made: Mapping[int, Done], number: int) -> Fill:
     )
 
 
-def together(made: Mapping[int, Done], looked: int = 0) -> Done:
-    """One answer of those for each hole, given by number in the order they were made; `looked`: passes of looks."""
+def together(made: Mapping[int, Done], looks: Sequence[Glimpse] = ()) -> Done:
+    """One answer of those for each hole, given by number in the order they were made; what looks cost is added."""
     first, *others = (made[number] for number in sorted(made))
     further = tuple(Filled(done.text, done.stats.stop) for done in others)
     stats = _sum([done.stats for done in made.values()])
-    return replace(first, stats=replace(stats, stop=first.stats.stop, passes=stats.passes + looked), further=further)
+    stats = replace(
+        stats,
+        stop=first.stats.stop,
+        passes=stats.passes + sum(look.passes for look in looks),
+        prompt_tokens=stats.prompt_tokens + sum(look.read for look in looks),
+    )
+    return replace(first, stats=stats, further=further)
 
 
 def _sum(stats: Sequence[Stats]) -> Stats:

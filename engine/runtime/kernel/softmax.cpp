@@ -163,7 +163,8 @@ Peak softmax(const float *logits, std::size_t width, float *probs) {
 // that are likelier: all of the nucleus is among them, so what is accepted at last is distributed as the nucleus is.
 std::int64_t drawn(const float *probs, std::size_t width, const float *dice, std::size_t tries, float top_p) {
     float bar = 0.0f;
-    double mass = mass_above(bar, probs, width);
+    // But for rounding, which is less than what tells two dice apart.
+    double mass = 1.0;
     for (std::size_t attempt = 0; attempt < tries; ++attempt) {
         const std::size_t place = falls(dice[attempt] * mass, bar, probs, width);
         // Whatever is likelier has no more than the rest of the mass: a likely id needs no looking at the others.

@@ -18,9 +18,9 @@ struct Peak {
 // nothing finite, or +inf, gives NaN everywhere and place 0.
 Peak softmax(const float *logits, std::size_t width, float *probs);
 
-// A place drawn from `width` probabilities, none of them 0, of the smallest set of likeliest places that holds `top_p` of
-// the mass (Holtzman et al. 2020) and those as likely as its last; of all of them if top_p is 1. -1 if `tries` dice, each
-// in [0, 1), did not suffice. Some place of the row, if there is no usable number in it.
+// A place drawn from `width` probabilities that sum to 1, never one of probability 0: of the smallest set of likeliest
+// places that holds `top_p` of the mass (Holtzman et al. 2020) and those as likely as its last; of all of them if top_p
+// is 1. -1 if `tries` dice, each in [0, 1), did not suffice. Some place of the row, if it holds no usable number.
 std::int64_t drawn(const float *probs, std::size_t width, const float *dice, std::size_t tries, float top_p);
 
 }  // namespace lacuna

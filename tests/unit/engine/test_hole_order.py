@@ -61,7 +61,7 @@ class Script:
             yield None
         finally:
             self.closed += 1
-        return Glimpse(next(self.doubts[letter]), f"{letter}?", 1)
+        return Glimpse(next(self.doubts[letter]), f"{letter}?", 1, 7)
 
 
 def finish(run: Run) -> tuple[Done, list[int]]:
@@ -86,6 +86,7 @@ def test_the_least_doubtful_hole_is_filled_first_and_judged_against_the_others_a
     assert script.last == [False, False, True]
     assert [gap.prefix[-4] for gap in script.looked] == ["a", "b", "c", "a", "b"]
     assert (done.stats.passes, done.stats.ms_total) == (3 * STATS.passes + 5, 3.0)
+    assert done.stats.prompt_tokens == 3 * STATS.prompt_tokens + 5 * 7
 
 
 def test_what_a_look_saw_is_the_draft_of_the_next_look_and_of_the_hole() -> None:
@@ -168,7 +169,8 @@ def test_a_hole_whose_surroundings_did_not_change_is_looked_at_once() -> None:
     drive(core, replace(LETTERS, further=(FurtherHole(far + "b"), FurtherHole(far + "c"))))
     first, second = core.glimpses[:3], core.glimpses[3:]
     assert all(glimpse.passes for glimpse in first)
-    assert second == [replace(glimpse, passes=0) for glimpse in first[:2]]
+    assert all(glimpse.read > 100 for glimpse in first)
+    assert second == [replace(glimpse, passes=0, read=0) for glimpse in first[:2]]
 
 
 def test_a_deadline_that_falls_during_the_looks_ends_the_job() -> None:
