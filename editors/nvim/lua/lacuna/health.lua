@@ -79,11 +79,11 @@ local function check_engine(found)
     return
   end
   for _, check in ipairs(report.checks or {}) do
-    local text = ("%s: %s"):format(check.name, check.found)
+    local text = ("%s: %s"):format(check.subject, check.finding)
     local advice = type(check.remedy) == "string" and check.remedy ~= "" and { check.remedy } or nil
-    if check.ok == true then
+    if check.verdict == "ok" then
       vim.health.ok(text)
-    elseif check.ok == false then
+    elseif check.verdict == "fault" then
       vim.health.error(text, advice)
     else
       vim.health.warn(text, advice)

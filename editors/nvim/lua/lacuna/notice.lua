@@ -10,6 +10,15 @@ function M.tell(text, level)
   vim.notify("Lacuna: " .. text, level or vim.log.levels.INFO)
 end
 
+---@type table<lsp.MessageType, integer>
+local LEVELS = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO }
+
+--- What the server has to say to a person; it says each thing once, with what to do about it.
+---@param message lsp.ShowMessageParams
+function M.pass_on(message)
+  vim.notify(message.message, LEVELS[message.type] or vim.log.levels.DEBUG)
+end
+
 --- Tell what happens again and again only when it is news.
 ---@param text string
 ---@param level? integer WARN by default

@@ -69,6 +69,7 @@ end
 function M.find(root)
   local python = options.get().python
   if python then
+    python = vim.fs.normalize(python)
     if vim.fn.executable(python) == 0 then
       return nil, ("vim.g.lacuna.python is %s, which cannot be run"):format(python)
     end

@@ -1,8 +1,8 @@
 --- One suggestion at a cursor, and what is left of it while somebody types. Pure: knows lines, no buffers.
 ---
---- An offer stands for the text between `col` and what stands behind it in the line (`behind`). What is typed there must
---- be a beginning of the offer's text; of the replaced text, that part which stands right of the cursor is `rest`: a
---- bracket that the editor closed by itself, say, which the text holds once more.
+--- An offer stands for the text between `col` and what stands behind it in the line (`behind`). What is typed there is
+--- a beginning of the offer's text, or the offer is void; of the replaced text, what stands right of the cursor is
+--- `rest`: a bracket that the editor closed by itself, say, which the text holds once more.
 
 ---@class lacuna.ghost.Offer
 ---@field row integer

@@ -64,11 +64,11 @@ local function put(job, row, mark)
   job.draft_marks[#job.draft_marks + 1] = vim.api.nvim_buf_set_extmark(job.buf, NAMESPACE, row, 0, mark)
 end
 
---- What goes on, at the right of the first line.
----@param job lacuna.rewrite.Job
+--- What goes on, in a line of its own below: at the right of a line it would vanish where there is no room.
 ---@param hint string
-local function put_hint(job, hint)
-  put(job, job.region:bounds().row, { virt_text = { { " " .. hint, HINT } }, virt_text_pos = "right_align" })
+---@return lacuna.Chunks
+local function hint_line(hint)
+  return { { hint, HINT } }
 end
 
 --- Before the first draft: the selection is undecided as a whole.
@@ -77,7 +77,7 @@ end
 function M.begin(job, hint)
   M.clear(job)
   job.region:paint(UNDECIDED)
-  put_hint(job, hint)
+  put(job, job.region:bounds().end_row, { virt_lines = { hint_line(hint) } })
 end
 
 ---@param job lacuna.rewrite.Job
@@ -99,10 +99,8 @@ function M.show(job, draft, hint)
   local below = vim.tbl_map(function(chunks)
     return drawn(chunks, 0, tabstop)
   end, vim.list_slice(lines, #old + 1))
-  if #below > 0 then
-    put(job, at.end_row, { virt_lines = below })
-  end
-  put_hint(job, hint)
+  below[#below + 1] = hint_line(hint)
+  put(job, at.end_row, { virt_lines = below })
 end
 
 return M

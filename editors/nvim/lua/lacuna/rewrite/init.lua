@@ -14,6 +14,16 @@ local review = require("lacuna.rewrite.review")
 
 local M = {}
 
+--- What the keys do, in a word each, so that a line holds them all.
+local WORDS = {
+  accept_all = "all",
+  accept_hunk = "this",
+  reject_hunk = "not this",
+  retry = "another",
+  refine = "refine",
+  cancel = "cancel",
+}
+
 --- Keys and what they do, for the hint; those that a person turned off are left out.
 ---@param names string[]
 ---@return string
@@ -23,7 +33,7 @@ local function key_hint(names)
   for _, name in ipairs(names) do
     local key = keys and keys[name]
     if key then
-      parts[#parts + 1] = ("%s %s"):format(key, (name:gsub("_", " ")))
+      parts[#parts + 1] = ("%s %s"):format(key, WORDS[name])
     end
   end
   return #parts > 0 and "  " .. table.concat(parts, "  ") or ""
@@ -134,6 +144,11 @@ function M.hear(params, client_id)
   end
 end
 
+--- What was typed at a prompt would stay on the command line.
+local function clear_prompt()
+  vim.api.nvim_echo({ { "" } }, false, {})
+end
+
 --- Rewrite a stretch of the current buffer. Without an instruction a person is asked for one.
 ---@param bounds lacuna.rewrite.Bounds
 ---@param instruction? string
@@ -151,6 +166,7 @@ function M.start(bounds, instruction)
     return
   end
   local function begin(words)
+    clear_prompt()
     if not words or vim.trim(words) == "" or not vim.api.nvim_buf_is_valid(buf) then
       region:delete()
       return
@@ -246,6 +262,7 @@ function M.refine(instruction)
     return
   end
   local function go_on(words)
+    clear_prompt()
     if words and vim.trim(words) ~= "" and job.phase == "review" and #job.proposals > 0 then
       job.instructions[#job.instructions + 1] = vim.trim(words)
       ask(job)

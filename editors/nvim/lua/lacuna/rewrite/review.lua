@@ -53,7 +53,7 @@ local function draw(buf, proposal)
   put(math.max(below, 0), 0, { virt_lines = lines, virt_lines_above = below < 0 })
 end
 
---- What can be done, at the right of the first line.
+--- What can be done, in a line of its own below everything.
 ---@param job lacuna.rewrite.Job
 local function draw_hint(job)
   if job.hint_mark then
@@ -64,10 +64,12 @@ local function draw_hint(job)
     return
   end
   local count = #job.proposals
-  local text = (" %d change%s%s"):format(count, count == 1 and "" or "s", job.review_keys)
-  job.hint_mark = vim.api.nvim_buf_set_extmark(job.buf, NAMESPACE, job.region:bounds().row, 0, {
-    virt_text = { { text, HINT } },
-    virt_text_pos = "right_align",
+  local text = ("%d change%s%s"):format(count, count == 1 and "" or "s", job.review_keys)
+  local last = job.region:bounds().end_row
+  local line = vim.api.nvim_buf_get_lines(job.buf, last, last + 1, false)[1] or ""
+  -- Lines below the same line stand in the order of their marks, and this one is to be the last.
+  job.hint_mark = vim.api.nvim_buf_set_extmark(job.buf, NAMESPACE, last, #line, {
+    virt_lines = { { { text, HINT } } },
   })
 end
 
