@@ -55,7 +55,8 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
     const title = vscode.l10n.t('{0}: {1}', name, session.instructions.join(', '));
     const first = proposal.positionAt((await this.places(session))[0]?.start ?? 0);
     await vscode.commands.executeCommand('vscode.diff', original, uriOf(session), title, {
-      preview: true,
+      // A preview would take the place of the document's own tab where that is one, and closing it leave no editor.
+      preview: false,
       selection: new vscode.Range(first, first),
     });
   }
