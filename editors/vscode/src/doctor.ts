@@ -23,8 +23,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
     const cli = await this.server.cli();
     this.report = cli ? await this.ask(cli) : this.withoutProgram();
     this.changed.fire(REPORT);
-    const document = await vscode.workspace.openTextDocument(REPORT);
-    await vscode.window.showTextDocument(document, { preview: true });
+    await vscode.commands.executeCommand('markdown.showPreview', REPORT);
   }
 
   dispose(): void {

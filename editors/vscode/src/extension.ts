@@ -5,7 +5,7 @@ import { Doctor } from './doctor';
 import { fillHoles, fillSelection } from './fill';
 import { SuggestionGate, toggleLanguage } from './gate';
 import { Installation } from './install';
-import { pickModel } from './models';
+import { offerMissingModel, pickModel } from './models';
 import { registerRewriteCommands } from './rewrite/commands';
 import { trackContext } from './rewrite/contextKeys';
 import { Decorations } from './rewrite/decorations';
@@ -59,6 +59,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('lacuna.showLog', () => {
       started.log.show();
     }),
+    offerMissingModel(started),
     ...startWhenWanted(started),
   );
   return { server: started, rewrites };

@@ -16,7 +16,7 @@ export async function pickModel(server: Server): Promise<void> {
     void vscode.window.showErrorMessage(`Lacuna: ${stderr.trim()}`);
     return;
   }
-  const current = vscode.workspace.getConfiguration('lacuna.server').get<string>('model', '');
+  const current = chosenName();
   const entries = parseModels(stdout).map((model) => entry(model, current));
   const chosen = await vscode.window.showQuickPick(entries, {
     title: vscode.l10n.t('Lacuna: choose a model'),
@@ -26,6 +26,37 @@ export async function pickModel(server: Server): Promise<void> {
   if (chosen && (chosen.model.isHere || (await isPulled(cli, chosen.model)))) {
     await use(server, chosen.model);
   }
+}
+
+/**
+ * When the engine cannot be used since its model is not here, offers to download it. Once a window: whoever said no has
+ * the command.
+ */
+export function offerMissingModel(server: Server): vscode.Disposable {
+  const listening = server.onChange(() => {
+    if (server.state === 'running' && server.engine.state === 'failed') {
+      listening.dispose();
+      void offer(server);
+    }
+  });
+  return listening;
+}
+
+async function offer(server: Server): Promise<void> {
+  const cli = await server.cli();
+  const listed = cli && (await call(cli, ['models', 'list', '--json']));
+  if (!cli || listed?.code !== 0) {
+    return;
+  }
+  const name = chosenName();
+  const model = parseModels(listed.stdout).find((one) => (name ? one.name === name : one.isDefault));
+  if (model && !model.isHere && (await isPulled(cli, model))) {
+    await server.restart();
+  }
+}
+
+function chosenName(): string {
+  return vscode.workspace.getConfiguration('lacuna.server').get<string>('model', '');
 }
 
 function entry(model: Model, current: string): vscode.QuickPickItem & { model: Model } {

@@ -50,9 +50,12 @@ async function record(
   // The program counts code points, from 1.
   const place = `${selection.active.line + 1}:${Array.from(before).length + 1}`;
   const model = vscode.workspace.getConfiguration('lacuna.server').get<string>('model', '');
-  const args = ['trace', '-', '--language', document.languageId, '--at', place, '--out', out];
+  // A file that is as it was saved is named: then the program knows whether it looks like a secret.
+  const isAsSaved = document.uri.scheme === 'file' && !document.isDirty;
+  const file = isAsSaved ? document.uri.fsPath : '-';
+  const args = ['trace', file, '--language', document.languageId, '--at', place, '--out', out];
   try {
-    const input = document.getText();
+    const input = isAsSaved ? '' : document.getText();
     const { code, stderr } = await call(cli, model ? [...args, '--model', model] : args, { input, cancel });
     if (code === 0) {
       return await readFile(out, 'utf8');

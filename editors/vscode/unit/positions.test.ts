@@ -7,6 +7,7 @@ import {
   compare,
   followRange,
   moveRange,
+  shareLines,
   splitLines,
 } from '../src/core/positions';
 
@@ -113,4 +114,12 @@ test('a followed range stays in order under any change', () => {
     assert.ok(followed.end.line <= last, `seed ${seed}`);
     assert.ok(followed.end.character <= (splitLines(after)[followed.end.line] ?? '').length, `seed ${seed}`);
   }
+});
+
+test('ranges on one line share it, neighbours share none', () => {
+  assert.equal(shareLines(span(1, 0, 2, 3), span(2, 5, 4, 0)), true);
+  assert.equal(shareLines(span(1, 0, 2, 3), span(3, 0, 4, 0)), false);
+  assert.equal(shareLines(span(3, 0, 4, 0), span(1, 0, 2, 3)), false);
+  assert.equal(shareLines(span(1, 0, 3, 0), span(3, 0, 4, 0)), false);
+  assert.equal(shareLines(span(3, 0, 3, 0), span(3, 0, 4, 0)), true);
 });

@@ -28,6 +28,15 @@ export function contains(range: Range, position: Position): boolean {
   return compare(range.start, position) <= 0 && compare(position, range.end) <= 0;
 }
 
+/** Whether two ranges have a line in common; one that ends where a line starts has nothing of that line. */
+export function shareLines(a: Range, b: Range): boolean {
+  return a.start.line <= lastLine(b) && b.start.line <= lastLine(a);
+}
+
+function lastLine({ start, end }: Range): number {
+  return end.character === 0 && end.line > start.line ? end.line - 1 : end.line;
+}
+
 export function splitLines(text: string): string[] {
   return text.split(/\r\n|\r|\n/);
 }

@@ -7,6 +7,8 @@ import { toPosition } from './conversion';
 import type { Rewrites } from './rewrites';
 
 export const PROPOSAL = 'lacuna-proposal';
+/** The fragment of the text as it is now, where its own document cannot be shown in a diff. */
+const BEFORE = 'before';
 
 export class Proposals implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
@@ -21,6 +23,7 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
           void closeDiff(session);
         } else if (session.phase === 'review') {
           this.changed.fire(uriOf(session));
+          this.changed.fire(uriOf(session).with({ fragment: BEFORE }));
         }
       }),
     );
@@ -28,7 +31,10 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const session = this.sessionOf(uri);
-    return session ? (await this.proposal(session)).text : '';
+    if (!session) {
+      return '';
+    }
+    return uri.fragment === BEFORE ? (await documentOf(session)).getText() : (await this.proposal(session)).text;
   }
 
   sessionOf(uri: vscode.Uri): RewriteSession | undefined {
@@ -41,17 +47,16 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 
   async show(session: RewriteSession): Promise<void> {
-    const original = vscode.Uri.parse(session.uri);
-    const document = await vscode.workspace.openTextDocument(original);
-    const proposal = await vscode.workspace.openTextDocument(uriOf(session));
-    if (proposal.languageId !== document.languageId) {
-      await vscode.languages.setTextDocumentLanguage(proposal, document.languageId);
-    }
-    const name = original.path.split('/').pop() ?? '';
+    const document = await documentOf(session);
+    const original = isCell(session) ? uriOf(session).with({ fragment: BEFORE }) : document.uri;
+    const proposal = await inLanguage(uriOf(session), document.languageId);
+    await inLanguage(original, document.languageId);
+    const name = document.uri.path.split('/').pop() ?? '';
     const title = vscode.l10n.t('{0}: {1}', name, session.instructions.join(', '));
     const first = proposal.positionAt((await this.places(session))[0]?.start ?? 0);
     await vscode.commands.executeCommand('vscode.diff', original, uriOf(session), title, {
-      preview: true,
+      // A preview would take the place of the document's own tab where that is one, and closing it leave no editor.
+      preview: false,
       selection: new vscode.Range(first, first),
     });
   }
@@ -62,7 +67,7 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 
   private async proposal(session: RewriteSession): Promise<{ text: string; places: Placed[] }> {
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(session.uri));
+    const document = await documentOf(session);
     const eol = document.eol === vscode.EndOfLine.CRLF ? '\r\n' : '\n';
     const edits = session.hunks.map((hunk): OffsetEdit => ({
       id: hunk.id,
@@ -74,13 +79,24 @@ export class Proposals implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 }
 
+function documentOf(session: RewriteSession): Thenable<vscode.TextDocument> {
+  return vscode.workspace.openTextDocument(vscode.Uri.parse(session.uri));
+}
+
+async function inLanguage(uri: vscode.Uri, language: string): Promise<vscode.TextDocument> {
+  const document = await vscode.workspace.openTextDocument(uri);
+  return document.languageId === language ? document : vscode.languages.setTextDocumentLanguage(document, language);
+}
+
+/** A cell's path is the notebook's: both sides of its diff get one of their own, or it would open as a notebook. */
+function isCell(session: RewriteSession): boolean {
+  return vscode.Uri.parse(session.uri).scheme === 'vscode-notebook-cell';
+}
+
 function uriOf(session: RewriteSession): vscode.Uri {
   const { path } = vscode.Uri.parse(session.uri);
-  return vscode.Uri.from({
-    scheme: PROPOSAL,
-    path: path.startsWith('/') ? path : `/${path}`,
-    query: String(session.id),
-  });
+  const whole = path.startsWith('/') ? path : `/${path}`;
+  return vscode.Uri.from({ scheme: PROPOSAL, path: isCell(session) ? '/cell' : whole, query: String(session.id) });
 }
 
 async function closeDiff(session: RewriteSession): Promise<void> {

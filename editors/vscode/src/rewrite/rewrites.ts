@@ -10,6 +10,7 @@ import {
 } from 'vscode-languageclient/node';
 import { chooseSession } from '../core/chooseSession';
 import type { Hunk } from '../core/hunks';
+import { shareLines } from '../core/positions';
 import { RewriteSession } from '../core/rewriteSession';
 import { type RewriteParams, RewriteRequest, type RewriteResult } from '../protocol';
 import type { Server } from '../server';
@@ -70,7 +71,13 @@ export class Rewrites implements vscode.Disposable {
     return chooseSession(this.of(uri), position);
   }
 
+  /** Begin one; what was proposed for the same lines before is given up for it. */
   begin(document: vscode.TextDocument, range: vscode.Range, instruction: string): RewriteSession {
+    this.of(document.uri)
+      .filter((other) => shareLines(other.range, range))
+      .forEach((other) => {
+        this.close(other);
+      });
     const session = new RewriteSession(++this.lastId, document.uri.toString(), range, instruction);
     this.sessions.set(session.id, session);
     void this.ask(session);

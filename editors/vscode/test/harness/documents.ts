@@ -126,4 +126,12 @@ export class Documents {
       return notebook?.cellAt(at).document.getText() ?? '';
     }, [name, index] as const);
   }
+
+  /** Changes a setting of the user; undefined gives it back its default. */
+  async setting(name: string, value: unknown): Promise<void> {
+    await this.probe.evaluate(
+      (vscode, [key, wanted]) => vscode.workspace.getConfiguration().update(key, wanted, vscode.ConfigurationTarget.Global),
+      [name, value] as const,
+    );
+  }
 }

@@ -36,6 +36,8 @@ export class Session {
     const server = await CodeServer.start({
       root,
       extensions: { lacuna: unpacked(root), 'lacuna-probe': probeFolder },
+      // What a rewrite changes is decided in the text; the stories about diffs say so themselves.
+      userSettings: { 'lacuna.review.openDiff': 'never' },
       machineSettings: { 'lacuna.server.command': steering.command },
       environment: { ...steering.environment, LACUNA_HOME: emptyHome(root) },
     });

@@ -128,6 +128,11 @@ export class Workbench {
     return this.activeEditor.locator('.codelens-decoration a', { hasText: text });
   }
 
+  /** A button in the title of the active editor. */
+  titleButton(name: string): Locator {
+    return this.page.locator('.editor-group-container.active .editor-actions').getByRole('button', { name });
+  }
+
   /** Texts of the active editor that are drawn weaker than others, or not at all. */
   async dimmed(): Promise<readonly string[]> {
     return this.page.evaluate((editor) => {
@@ -189,7 +194,7 @@ export class Workbench {
   /** Nothing open, nothing asked, nothing told: what every story starts from. */
   async tidy(): Promise<void> {
     // Away from anything that would explain itself.
-    await this.page.mouse.move(700, 20);
+    await this.page.mouse.move(26, 500);
     await this.press('Escape', 'Escape');
     await this.probe.evaluate(async (vscode) => {
       await vscode.commands.executeCommand('notifications.clearAll');

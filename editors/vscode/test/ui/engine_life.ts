@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Session } from '../harness/session.ts';
-import { eventually } from '../harness/wait.ts';
+import { eventually, pause } from '../harness/wait.ts';
 import { Workbench } from '../harness/workbench.ts';
 import { nothingLeft, rewrite } from './rewrite.ts';
 import type { Tell } from './story.ts';
@@ -29,9 +29,11 @@ export function engineStories(tell: Tell): void {
     await workbench.tidy();
     await session.file('after.py', '# steps=1 text=hello\n');
     await workbench.documents.select({ line: 1, character: 0 });
+    await workbench.type('x = ');
     await eventually('ghost text of the next engine', async () => {
-      await workbench.type('x');
-      return (await workbench.ghost()) !== '';
+      if ((await workbench.ghost()) === 'hello') return true;
+      await workbench.probe.evaluate((vscode) => vscode.commands.executeCommand('editor.action.inlineSuggest.trigger'), undefined);
+      return pause(1000).then(() => false);
     });
     assert.notEqual(await enginePid(workbench), pid);
   });

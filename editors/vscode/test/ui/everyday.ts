@@ -81,8 +81,9 @@ export function everydayStories(tell: Tell): void {
   tell('the doctor shows its findings as a page', async (session, workbench) => {
     await session.file('doctor.py', '');
     await workbench.run('Lacuna: Doctor');
-    await workbench.page.locator('.tab', { hasText: 'Doctor' }).waitFor({ timeout: 90_000 });
-    await eventually('the findings', async () => (await workbench.documents.text()).includes('python'));
+    const page = workbench.page.frameLocator('iframe.webview').frameLocator('iframe#active-frame');
+    await page.getByRole('heading', { name: 'Doctor' }).waitFor({ timeout: 90_000 });
+    await page.getByText('torch').first().waitFor();
     await session.picture('doctor');
   });
 

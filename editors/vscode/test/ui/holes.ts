@@ -30,8 +30,8 @@ export function holeStories(tell: Tell): void {
     await session.picture('code-actions');
     await menu.getByText('Fill 2 holes').click();
     // Setting `rewrite.confirm`: the editor asks which of the changes are wanted.
-    const preview = workbench.page.locator('.refactor-preview');
-    await preview.locator('.edit-checkbox, .monaco-checkbox, input[type=checkbox]').first().click();
+    const preview = workbench.page.locator('.bulk-edit-panel');
+    await preview.locator('.edit-checkbox').first().click();
     await session.picture('confirm');
     await preview.getByRole('button', { name: 'Apply' }).click();
     await workbench.documents.textIs(FILLED);

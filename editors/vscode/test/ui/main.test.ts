@@ -2,6 +2,7 @@
 import { after, before, describe } from 'node:test';
 import { Session } from '../harness/session.ts';
 import { ghostTextStories } from './ghost_text.ts';
+import { modelStories } from './default_model.ts';
 import { engineStories } from './engine_life.ts';
 import { everydayStories } from './everyday.ts';
 import { holeStories } from './holes.ts';
@@ -25,4 +26,5 @@ describe('in the workbench', () => {
   holeStories(tell);
   everydayStories(tell);
   engineStories(tell);
+  modelStories(tell);
 });

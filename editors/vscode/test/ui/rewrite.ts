@@ -62,21 +62,25 @@ export function rewriteStories(tell: Tell): void {
     await workbench.documents.textIs(BEFORE);
   });
 
-  tell('the changes of a rewrite as a diff', async (session, workbench) => {
-    session.steering.reply({ kind: 'rewrite', text: SHORT });
-    await session.file('diff.py', BEFORE);
-    await rewrite(workbench, AREA, 'Short names');
-    await review(workbench);
-    await workbench.lens('Diff').click();
-    const diff = workbench.page.locator('.monaco-diff-editor');
-    await diff.locator('.modified-in-monaco-diff-editor .view-line', { hasText: 'w * h' }).waitFor();
-    await session.picture('rewrite-diff');
-    await workbench.run('Lacuna: Accept');
-    await diff.waitFor({ state: 'detached' });
-    await workbench.documents.textIs(BEFORE.replace(AREA, SHORT));
-    await workbench.focus();
-    await workbench.press('Control+z');
-    await workbench.documents.textIs(BEFORE);
+  tell('the changes of a rewrite as a diff, decided there', async (session, workbench) => {
+    const longer = SHORT.replace('\n    # the area', '\n    if result < 0:\n        raise ValueError(result)');
+    session.steering.reply({ kind: 'rewrite', text: longer });
+    await workbench.documents.setting('lacuna.review.openDiff', 'auto');
+    try {
+      await session.file('diff.py', BEFORE);
+      await rewrite(workbench, AREA, 'Short names');
+      const diff = workbench.page.locator('.monaco-diff-editor');
+      await diff.locator('.view-line', { hasText: 'raise ValueError' }).waitFor();
+      await session.picture('rewrite-diff');
+      await workbench.titleButton('Accept Rewrite').click();
+      await diff.waitFor({ state: 'detached' });
+      await workbench.documents.textIs(BEFORE.replace(AREA, longer));
+      await workbench.focus();
+      await workbench.press('Control+z');
+      await workbench.documents.textIs(BEFORE);
+    } finally {
+      await workbench.documents.setting('lacuna.review.openDiff', 'never');
+    }
   });
 
   tell('a rewrite is cancelled with Escape and leaves no trace', async (session, workbench) => {

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import type { Session } from '../harness/session.ts';
 import type { Workbench } from '../harness/workbench.ts';
 
-export type Tell = (name: string, act: (session: Session, workbench: Workbench) => Promise<void>) => void;
+export type Tell = (name: string, act: (session: Session, workbench: Workbench) => Promise<void>, limit?: number) => void;
 
 const LIMIT_MS = 120_000;
 
 export function teller(session: () => Session): Tell {
-  return (name, act) => {
-    test(name, { timeout: LIMIT_MS }, async (context) => {
+  return (name, act, limit = LIMIT_MS) => {
+    test(name, { timeout: limit }, async (context) => {
       const current = session();
       await current.workbench.tidy();
       await current.scripted();
