@@ -99,7 +99,8 @@ async function pull(
     const event = parsePullLine(line);
     if (event?.event === 'progress' && event.total > 0) {
       const now = (100 * event.done) / event.total;
-      const message = `${shownSize(event.done)} / ${shownSize(event.total)}`;
+      // Each stage counts from nothing; the bar only ever grows.
+      const message = `${event.stage} ${shownSize(event.done)} / ${shownSize(event.total)}`.trim();
       progress.report({ message, increment: Math.max(now - percent, 0) });
       percent = Math.max(now, percent);
     } else if (event?.event === 'error') {

@@ -33,11 +33,15 @@ test('models: something else than a list is an error', () => {
 });
 
 test('pull: each kind of line, and nothing of others', () => {
-  assert.deepEqual(parsePullLine('{"event": "progress", "done": 5, "total": 10}'), {
-    event: 'progress',
-    done: 5,
-    total: 10,
-  });
+  assert.deepEqual(
+    parsePullLine('{"event": "progress", "stage": "downloading", "message": "", "done": 5, "total": 10}'),
+    {
+      event: 'progress',
+      stage: 'downloading',
+      done: 5,
+      total: 10,
+    },
+  );
   assert.deepEqual(parsePullLine('{"event": "done", "path": "/m"}'), { event: 'done', path: '/m' });
   assert.deepEqual(parsePullLine('{"event": "error", "message": "m", "remedy": "r"}'), {
     event: 'error',

@@ -14,28 +14,28 @@ export interface Model {
 /** Raises an Error when the text is no such list. */
 export function parseModels(text: string): Model[] {
   const raw: unknown = JSON.parse(text);
-  const rows = isRecord(raw) ? raw['models'] : raw;
+  const rows = isRecord(raw) ? raw['models'] : undefined;
   if (!Array.isArray(rows)) {
     throw new Error('no list of models');
   }
   return rows.filter(isRecord).flatMap((row) => {
-    const status = text_(row['status'] ?? row['state']);
+    const status = textOf(row['status']);
     const size = row['size'];
     const model = {
-      name: text_(row['name']),
+      name: textOf(row['name']),
       isDefault: row['default'] === true,
-      isHere: status === 'here' || status === 'ready' || status === 'unchecked',
+      isHere: status === 'here' || status === 'unchecked',
       status,
       size: typeof size === 'number' ? size : null,
-      licence: text_(row['licence']),
-      description: text_(row['description']),
+      licence: textOf(row['licence']),
+      description: textOf(row['description']),
     };
     return model.name && row['loadable'] !== false ? [model] : [];
   });
 }
 
 export type PullEvent =
-  | { readonly event: 'progress'; readonly done: number; readonly total: number }
+  | { readonly event: 'progress'; readonly stage: string; readonly done: number; readonly total: number }
   | { readonly event: 'done'; readonly path: string }
   | { readonly event: 'error'; readonly message: string; readonly remedy: string };
 
@@ -47,11 +47,16 @@ export function parsePullLine(line: string): PullEvent | undefined {
   }
   switch (raw['event']) {
     case 'progress':
-      return { event: 'progress', done: Number(raw['done']) || 0, total: Number(raw['total']) || 0 };
+      return {
+        event: 'progress',
+        stage: textOf(raw['stage']),
+        done: Number(raw['done']) || 0,
+        total: Number(raw['total']) || 0,
+      };
     case 'done':
-      return { event: 'done', path: text_(raw['path']) };
+      return { event: 'done', path: textOf(raw['path']) };
     case 'error':
-      return { event: 'error', message: text_(raw['message']), remedy: text_(raw['remedy']) };
+      return { event: 'error', message: textOf(raw['message']), remedy: textOf(raw['remedy']) };
     default:
       return undefined;
   }
@@ -74,6 +79,6 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function text_(value: unknown): string {
+function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
