@@ -98,7 +98,7 @@ export class Server implements vscode.Disposable {
     }
     const [command, ...args] = this.withModel(this.candidate);
     this.log.info(`starting ${[command, ...args].join(' ')} (${this.candidate.source})`);
-    const client = new LanguageClient('lacuna', 'Lacuna', this.executable(command ?? '', args), this.options());
+    const client = new QuietClient('lacuna', 'Lacuna', this.executable(command ?? '', args), this.options());
     client.registerFeature(asksFor({ drafts: true, status: true }));
     client.onNotification(DraftNotification, (draft) => {
       this.drafted.fire(draft);
@@ -118,6 +118,7 @@ export class Server implements vscode.Disposable {
     } catch (fault) {
       this.log.error(String(fault));
       await this.quit('crashed', vscode.l10n.t('Run "Lacuna: Doctor", or look at the log.'));
+      void this.tellCrash(vscode.l10n.t('The language server of Lacuna did not start.'));
     }
   }
 
@@ -163,14 +164,15 @@ export class Server implements vscode.Disposable {
       }),
       closed: () => {
         this.engine = SLEEPING;
-        if (this.hasRun && this.crashes.note(Date.now())) {
+        if (!this.hasRun) {
+          // Who starts it hears that it failed, and says so.
+          return { action: CloseAction.DoNotRestart, handled: true };
+        }
+        if (this.crashes.note(Date.now())) {
           return { action: CloseAction.Restart, handled: true };
         }
-        const message = this.hasRun
-          ? vscode.l10n.t('The language server of Lacuna keeps stopping.')
-          : vscode.l10n.t('The language server of Lacuna did not start.');
         this.become('crashed', vscode.l10n.t('Run "Lacuna: Doctor", or look at the log.'));
-        void this.tellCrash(message);
+        void this.tellCrash(vscode.l10n.t('The language server of Lacuna keeps stopping.'));
         return { action: CloseAction.DoNotRestart, handled: true };
       },
     };
@@ -219,6 +221,13 @@ export class Server implements vscode.Disposable {
     this.remedy = remedy;
     void vscode.commands.executeCommand('setContext', 'lacuna.running', state === 'running');
     this.changed.fire();
+  }
+}
+
+/** A client that writes what goes wrong into the log alone: what a person must know the `Server` says, once. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
   }
 }
 
