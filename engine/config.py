@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
 
+from engine.hole_order import HoleOrder
 from engine.protocol.address import Transport
 from engine.protocol.errors import EngineError
 from engine.protocol.model_name import as_written
@@ -33,7 +34,8 @@ class EngineConfig:
     `precision` of "auto" mean what the model's registry entry recommends; `threads` and `window_tokens` of 0
     likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `adapter` is
     whether the family's low-rank patch is applied where there is one. `cache_mib` bounds the memory, in MiB, of
-    prompts kept between requests.
+    prompts kept between requests. `hole_order` is which of several holes is filled first where they do not share a
+    canvas.
     """
 
     model: str = DEFAULT_MODEL
@@ -46,6 +48,7 @@ class EngineConfig:
     transport: Transport = "auto"
     adapter: bool = True
     cache_mib: int = 256
+    hole_order: HoleOrder = "least_doubt"
 
 
 def read_config(options: Mapping[str, object], env: Mapping[str, str], *, cores: int | None = None) -> EngineConfig:
@@ -90,9 +93,9 @@ def _convert(source: str, kind: Any, value: object) -> object:
         if text not in _TRUTH:
             raise _bad(source, "must be on or off")
         return _TRUTH[text]
-    if kind is Transport:
-        if text not in get_args(Transport):
-            raise _bad(source, f"must be one of {', '.join(get_args(Transport))}")
+    if choices := get_args(kind):
+        if text not in choices:
+            raise _bad(source, f"must be one of {', '.join(choices)}")
         return text
     if kind in (int, float):
         return _number(source, kind, text)

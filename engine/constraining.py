@@ -103,8 +103,12 @@ def _schema(text: str) -> dict[str, Any]:
         schema = json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise EngineError("bad_request", f"the JSON Schema is no JSON: {fault}", "mend the schema") from None
+    if schema is False:
+        raise EngineError("bad_request", "the JSON Schema false allows no document at all", "use {} to allow any")
+    if schema is True:
+        return {}
     if not isinstance(schema, dict):
-        raise EngineError("bad_request", "the JSON Schema is no JSON object", "give an object such as {}")
+        raise EngineError("bad_request", "the JSON Schema is no JSON object", "give an object such as {}, or true")
     return schema
 
 

@@ -22,13 +22,15 @@ from engine.diffusion.seeded import denoise_seeded
 from engine.diffusion.stopping import cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
 from engine.foresight import likely_next
-from engine.hole_by_hole import hole_by_hole
+from engine.hole_by_hole import Glimpse, hole_by_hole
+from engine.hole_glimpse import causal_glimpse
+from engine.hole_order import HoleOrder
 from engine.job import Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
-from engine.lead import settle_lead
+from engine.lead import Begun, settle_lead, settle_lead_and_go_on, worth_expecting
 from engine.machine_costs import MachineCosts, TimedDenoiser
 from engine.models.base import Context, Denoiser, Tokenizer
-from engine.prompts import Prompt, fill_prompt, rewrite_prompt, warm_behind_opening
+from engine.prompts import Prompt, expected_ids, fill_prompt, rewrite_prompt, warm_behind_opening
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
 from engine.recent_answers import RecentAnswers
@@ -46,12 +48,14 @@ class EngineCore:
         costs: MachineCosts | None = None,
         threads: int = 0,
         config: VerifyConfig | None = None,
+        hole_order: HoleOrder = "least_doubt",
         clock: Clock = perf_counter,
     ) -> None:
         self._costs = costs or MachineCosts()
         self._model = TimedDenoiser(model, self._costs, perf_counter)
         self._threads = threads or os.cpu_count() or 1
         self._config = config or VerifyConfig()
+        self._hole_order = hole_order
         self._clock = clock
         self._watch: Watch | None = None
         self._vocabulary: Vocabulary | None = None
@@ -103,7 +107,8 @@ class EngineCore:
     def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
         check_request(request)
         if isinstance(request, Fill) and request.further:
-            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started))))
+            look = partial(self._look, timing, {}) if self._hole_order == "least_doubt" else None
+            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started)), look))
         return (yield from self._one(timing, request))
 
     def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
@@ -117,13 +122,17 @@ class EngineCore:
         decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
         context = self._model.context_for(prompt.ids)
         others: tuple[str, ...] = ()
+        begun = Begun(prompt)
         try:
             cached = context.length
             complete = yield from self._encode(context, prompt, timing)
             timing.encoded = timing.first_draft = self._clock()
             if complete and prompt.lead:
-                prompt = settle_lead(self._model, context, prompt, heal=rules is None)
-                prompt = warm_behind_opening(prompt, drafted, self._model.tokenizer, self._model.facts.special)
+                begun = self._settle_lead(context, prompt, drafted, decision, rules)
+                prompt = begun.prompt
+                if begun.is_refused and drafted is not request:
+                    # What was remembered fits all of it or nothing; a text that stands in the gap may fit further on.
+                    begun = replace(begun, prompt=replace(prompt, gap=replace(prompt.gap, warm=())))
                 timing.encoded = timing.first_draft = self._clock()
                 yield None
             if not complete:
@@ -131,7 +140,7 @@ class EngineCore:
             elif cut_at_lines(prompt.opening, prompt.limits.max_lines) is not None:
                 result = Denoised("", "lines", 0, 0, ())
             else:
-                result = yield from self._denoise(request, prompt, context, decision, rules, timing)
+                result = yield from self._denoise(request, begun, context, decision, rules, timing)
                 others = yield from self._alternatives(request, prompt, context, decision, result, timing)
         finally:
             self._model.release(context)
@@ -142,11 +151,60 @@ class EngineCore:
             self._recent.remember(request, text)
         return Done(request.id, text, stats, others)
 
+    def _look(self, timing: Timing, known: dict[Prompt, Glimpse], request: Fill) -> Generator[None, None, Glimpse]:
+        """How much doubt a gap leaves; known: what was seen in this job, by prompts without their drafts.
+
+        Rules are not kept here: a text they forbid is a worse draft, no wrong one.
+        """
+        drafted = self._with_draft(request)
+        prompt = self._prompt(drafted)
+        key = replace(prompt, gap=replace(prompt.gap, warm=()))
+        if key in known:
+            return replace(known[key], passes=0, read=0)
+        decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
+        context = self._model.context_for(prompt.ids)
+        try:
+            read = prompt.rows - context.length
+            if not (yield from self._encode(context, prompt, timing)):
+                return Glimpse()
+            if prompt.lead:
+                prompt = settle_lead(self._model, context, prompt)
+                prompt = warm_behind_opening(prompt, drafted, self._model.tokenizer, self._model.facts.special)
+                yield None
+
+            def expired() -> bool:
+                return self._expired(prompt, timing)
+
+            seen = yield from causal_glimpse(self._model, context, prompt, decision.config, expired)
+            known[key] = replace(seen, read=read)
+            return known[key]
+        finally:
+            self._model.release(context)
+
     def _with_draft(self, request: Fill | Rewrite) -> Fill | Rewrite:
         """The request with what an earlier answer lets expect as its draft, where it brings none of its own."""
         if not isinstance(request, Fill) or request.draft or not self._config.warm_start:
             return request
         return replace(request, draft=self._recent.draft_for(request))
+
+    def _settle_lead(
+        self,
+        context: Context,
+        prompt: Prompt,
+        request: Fill | Rewrite,
+        decision: Decision,
+        rules: CausalRules | None,
+    ) -> Begun:
+        """Bring the lead into the context, and with it what the draft of `request` lets expect."""
+        tokenizer, special = self._model.tokenizer, self._model.facts.special
+        if rules is not None:
+            return Begun(settle_lead(self._model, context, prompt, heal=False))
+        config = decision.config
+        expected = expected_ids(prompt, request, tokenizer, special) if config.warm_start else ()
+        room = min(config.width, prompt.limits.max_tokens)
+        expected = worth_expecting(expected, len(prompt.lead), room, config.costs)
+        begun = settle_lead_and_go_on(self._model, context, prompt, expected, self._watch)
+        return replace(begun, prompt=warm_behind_opening(begun.prompt, request, tokenizer, special))
 
     def _read_vocabulary(self) -> Vocabulary:
         """What each id writes, read once and only for who asks for constraints."""
@@ -187,12 +245,14 @@ class EngineCore:
     def _passes(
         self,
         request: Fill | Rewrite,
-        prompt: Prompt,
+        begun: Begun,
         context: Context,
         decision: Decision,
         rules: CausalRules | None,
         timing: Timing,
     ) -> Generator[Canvas, None, Denoised]:
+        prompt = begun.prompt
+
         def expired() -> bool:
             return self._expired(prompt, timing)
 
@@ -200,19 +260,19 @@ class EngineCore:
         if isinstance(request, Rewrite) and request.seed:
             return denoise_seeded(model, context, gap, limits, config, expired, request.seed, self._watch)
         if rules is None:
-            return denoise(model, context, gap, limits, config, expired, self._watch)
+            return denoise(model, context, gap, limits, config, expired, self._watch, begun.ids)
         return denoise_obeying(model, context, gap, limits, config, expired, rules, self._watch)
 
     def _denoise(
         self,
         request: Fill | Rewrite,
-        prompt: Prompt,
+        begun: Begun,
         context: Context,
         decision: Decision,
         rules: CausalRules | None,
         timing: Timing,
     ) -> Generator[Draft | None, None, Denoised]:
-        passes = self._passes(request, prompt, context, decision, rules, timing)
+        passes = self._passes(request, begun, context, decision, rules, timing)
         step = 0
         while True:
             try:
@@ -221,11 +281,11 @@ class EngineCore:
                 if step == 0:
                     timing.first_draft = self._clock()
                 result: Denoised = finished.value
-                return result
+                return begun.counted(result)
             step += 1
             if step == 1:
                 timing.first_draft = self._clock()
-            yield self._draft(request.id, canvas, step, prompt) if request.wants_drafts else None
+            yield self._draft(request.id, canvas, step, begun.prompt) if request.wants_drafts else None
 
     def _alternatives(
         self,

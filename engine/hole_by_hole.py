@@ -1,57 +1,105 @@
 """Several holes of one request filled one after the other, each as a gap of its own: `hole_by_hole`.
 
-For models that fill one gap at a time, and for holes that lie too far apart for one canvas. From the top: what is made
-stands in front of the next hole, and what the engine has read in front of one hole is resident for the next. (To begin
-with the hole that leaves least doubt, as families do that judge all of them in one pass, would have every hole's
-surroundings read before the first token.) Holes still to come are shown as holes. Owns no model.
+For models that fill one gap at a time, and for holes that lie too far apart for one canvas. First the hole that leaves
+least doubt, as a short look at each of them tells: what is sure then stands beside the others when they are made. Or
+from the top (`HoleOrder`), which costs no looks. Holes still to come are shown as holes. Owns no model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from engine.diffusion.denoise import draft_counts
 from engine.hole_shown import shown_hole
 from engine.job import Run
+from engine.job_record import draft_message
 from engine.protocol.messages import Done, Draft, Fill, Filled, FurtherHole, Stats
 
 
-def hole_by_hole(request: Fill, one: Callable[[Fill, bool], Run]) -> Run:
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What a short look at a hole told.
+
+    doubt: how unsure its text is, in nats a token, inf where nothing was seen. text: how it begins as far as that was
+    computed, a draft for whoever fills the hole. passes: forward passes the look took. read: rows of the
+    prompt that were not resident. Both 0 where all was known already.
+    """
+
+    doubt: float = math.inf
+    text: str = ""
+    passes: int = 0
+    read: int = 0
+
+
+One = Callable[[Fill, bool], Run]
+Look = Callable[[Fill], Generator[None, None, Glimpse]]
+
+
+def hole_by_hole(request: Fill, one: One, look: Look | None = None) -> Run:
     """Fill the holes of `request`, each by the run `one` begins for it. Closing it closes the run under way.
 
     one: takes a hole as a request of its own, and whether it is the last: only then is the text whole.
+    look: judges a hole given so; it is asked anew about every open hole before each choice, and should remember those
+    whose surroundings have not changed. None to go from the top.
     """
-    results: list[Done] = []
-    while len(results) <= len(request.further):
-        made = [hole for done in results for hole in done.holes]
-        run = one(gap_of(request, made), len(made) == len(request.further))
-        try:
-            while True:
-                news = next(run)
-                yield replace(news, hole=len(results)) if isinstance(news, Draft) else None
-        except StopIteration as finished:
-            results.append(finished.value)
-        finally:
-            run.close()
-    return together(results)
+    made: dict[int, Done] = {}
+    glimpses: dict[int, Glimpse] = {}
+    left = list(range(1 + len(request.further)))
+    looks: list[Glimpse] = []
+    while left:
+        if look is not None and len(left) > 1:
+            for number in left:
+                seen = glimpses.get(number, Glimpse())
+                glimpses[number] = yield from look(_with_draft(gap_of(request, made, number), seen))
+                looks.append(glimpses[number])
+        # Of equal doubts the topmost: what stands in front of a hole says more of it than what follows.
+        chosen = min(left, key=lambda number: glimpses.get(number, Glimpse()).doubt)
+        left.remove(chosen)
+        gap = _with_draft(gap_of(request, made, chosen), glimpses.get(chosen, Glimpse()))
+        made[chosen] = yield from _told(one(gap, not left), chosen, wants_drafts=request.wants_drafts)
+    return together(made, looks)
 
 
-def gap_of(request: Fill, made: Sequence[Filled]) -> Fill:
-    """The first hole that is not made yet, as a request of its own. What was cut off counts as not made."""
+def _told(run: Run, hole: int, *, wants_drafts: bool) -> Run:
+    """The run, its drafts telling which hole they are of. A hole that was made too fast for one is told at its end."""
+    is_told = not wants_drafts
+    try:
+        while True:
+            news = next(run)
+            is_told |= isinstance(news, Draft)
+            yield replace(news, hole=hole) if isinstance(news, Draft) else None
+    except StopIteration as finished:
+        done: Done = finished.value
+    finally:
+        run.close()
+    if not is_told and done.text:
+        yield draft_message(done.id, done.text, len(done.text), done.stats.passes, done.stats.passes, hole)
+    return done
+
+
+def _with_draft(gap: Fill, seen: Glimpse) -> Fill:
+    return gap if gap.draft or not seen.text else replace(gap, draft=seen.text)
+
+
+def gap_of(request: Fill, made: Mapping[int, Done], number: int) -> Fill:
+    """A hole that is not made yet, as a request of its own. What was cut off counts as not made."""
     shown = shown_hole(request.language)
-    first = FurtherHole("", request.draft, request.max_lines)
-    holes = (first, *request.further)
-    number = len(made)
-    hole, behind = holes[number], holes[number + 1 :]
-    before = [
-        (hole.island, done.text if done.stop in {"end", "lines"} else hole.draft or shown)
-        for hole, done in zip(holes, made, strict=False)
-    ]
+    holes = (FurtherHole("", request.draft, request.max_lines), *request.further)
+    hole = holes[number]
+
+    def text(place: int) -> str:
+        done = made.get(place)
+        whole = done is not None and done.stats.stop in {"end", "lines"}
+        return done.text if done is not None and whole else holes[place].draft or shown
+
+    before = "".join(f"{holes[place].island}{text(place)}" for place in range(number))
+    behind = "".join(f"{holes[place].island}{text(place)}" for place in range(number + 1, len(holes)))
     return replace(
         request,
-        prefix=request.prefix + "".join(f"{island}{text}" for island, text in before) + hole.island,
-        suffix="".join(f"{each.island}{each.draft or shown}" for each in behind) + request.suffix,
+        prefix=request.prefix + before + hole.island,
+        suffix=behind + request.suffix,
         draft=hole.draft,
         max_lines=hole.max_lines,
         alternatives=1,
@@ -59,11 +107,18 @@ def gap_of(request: Fill, made: Sequence[Filled]) -> Fill:
     )
 
 
-def together(results: Sequence[Done]) -> Done:
-    """One answer of those for each hole."""
-    first, *others = results
+def together(made: Mapping[int, Done], looks: Sequence[Glimpse] = ()) -> Done:
+    """One answer of those for each hole, given by number in the order they were made; what looks cost is added."""
+    first, *others = (made[number] for number in sorted(made))
     further = tuple(Filled(done.text, done.stats.stop) for done in others)
-    return replace(first, stats=_sum([done.stats for done in results]), further=further)
+    stats = _sum([done.stats for done in made.values()])
+    stats = replace(
+        stats,
+        stop=first.stats.stop,
+        passes=stats.passes + sum(look.passes for look in looks),
+        prompt_tokens=stats.prompt_tokens + sum(look.read for look in looks),
+    )
+    return replace(first, stats=stats, further=further)
 
 
 def _sum(stats: Sequence[Stats]) -> Stats:

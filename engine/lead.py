@@ -3,17 +3,24 @@
 A cursor may stand inside a word, where the text's own tokens are not those that a longer text would have: after `ret`
 a model that learnt `return` as one token has little to say. So the last token before the cursor is given up, and the
 likeliest token that begins with its bytes is taken: token healing, after Lundberg (guidance, 2023). What that token
-says beyond the bytes known is the answer's opening.
+says beyond the bytes known is the answer's opening. Where an answer lately given lets expect how the text goes on, the
+expected tokens run in the same pass and are checked by it: a key that goes along with it costs one pass in all.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
-from engine.diffusion.denoise import allowed_ids
-from engine.diffusion.verify import PassLayout, build_rows
+from engine.diffusion.competition import Candidate
+from engine.diffusion.confidence import EXPECTED_GOES_ON, EXPECTED_KEPT
+from engine.diffusion.cost_curve import CostCurve, worthwhile
+from engine.diffusion.denoise import Denoised, Pass, Watch, allowed_ids, draft_counts
+from engine.diffusion.drafts import Leftover
+from engine.diffusion.likeliest import likeliest
+from engine.diffusion.verify import PassLayout, build_rows, matching_prefix
 from engine.models.base import Context, Denoiser, Tokenizer
 from engine.prompts import Prompt
 
@@ -21,6 +28,31 @@ LIKELIEST = 1024
 """How far down the likeliest tokens one that fits is looked for; the text's own token fits in any case."""
 _JUDGED_ROWS = 8
 """Rows of the lead that run in the pass whose logits are wanted: more would cost the head more than a second pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a lead's pass settled besides: `ids` behind the pending token, an end among them only as the last one.
+
+    offered, kept: expected tokens that were checked, and the leading ones that the model chose as well.
+    """
+
+    prompt: Prompt
+    ids: tuple[int, ...] = ()
+    offered: int = 0
+    kept: int = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether something was expected and the model did not even take its first token."""
+        return self.offered > 0 and self.kept == 0
+
+    def counted(self, result: Denoised) -> Denoised:
+        """`result`, which went on from here, with this pass and its draft; a lead that settles nothing is no pass."""
+        if not self.offered:
+            return result
+        drafts = draft_counts([result.drafts, (("warm_start", self.offered, self.kept),)])
+        return replace(result, passes=result.passes + bool(self.ids), drafts=drafts)
 
 
 def settle_lead(model: Denoiser, context: Context, prompt: Prompt, *, heal: bool = True) -> Prompt:
@@ -32,17 +64,56 @@ def settle_lead(model: Denoiser, context: Context, prompt: Prompt, *, heal: bool
     """
     if not prompt.lead:
         return prompt
+    logits = _judged(model, context, prompt, prompt.lead)[-1]
+    return _opened(model, prompt, logits) if heal else prompt
+
+
+def settle_lead_and_go_on(
+    model: Denoiser, context: Context, prompt: Prompt, expected: Sequence[int], watch: Watch | None = None
+) -> Begun:
+    """`settle_lead` of a prompt that has a lead, with `expected` ids checked by the same pass.
+
+    expected: the pending token, healed, and what is behind it. As far as the model chooses the same ids they are
+    settled, and one more behind them. `context` then holds the pending token and all settled ids but the last. With an
+    unexpected pending token it holds `prompt.rows` rows and nothing is settled. watch: told that pass, if it settles.
+    """
+    if not expected:
+        return Begun(settle_lead(model, context, prompt))
+    logits = _judged(model, context, prompt, (*prompt.lead, *expected))[-1 - len(expected) :]
+    begun = _opened(model, prompt, logits[0])
+    if begun.gap.pending != expected[0]:
+        context.truncate(prompt.rows)
+        return Begun(begun, offered=len(expected))
+    draft, judging = tuple(expected[1:]), logits[1:]
+    greedy = likeliest(judging)
+    kept = matching_prefix(draft, greedy)
+    context.truncate(prompt.rows + 1 + kept)
+    if watch is not None:
+        told = tuple(Candidate(token, "warm_start", EXPECTED_GOES_ON) for token in draft)
+        watch(Pass((), told, kept, greedy[kept], Leftover(), judging))
+    ids = (*draft[:kept], greedy[kept])
+    end = next((place for place, token in enumerate(ids) if token in model.facts.special.special), len(ids))
+    return Begun(begun, ids[: end + 1], len(expected), kept + 1)
+
+
+def worth_expecting(expected: Sequence[int], lead: int, room: int, costs: CostCurve) -> tuple[int, ...]:
+    """As many of the expected ids, at most `room`, as are worth their rows beside the `lead` ones that run anyway."""
+    reached = [EXPECTED_KEPT * EXPECTED_GOES_ON**place for place in range(min(len(expected), max(0, room)))]
+    return tuple(expected[: worthwhile(reached, costs, beside=lead - 1)])
+
+
+def _judged(model: Denoiser, context: Context, prompt: Prompt, ids: Sequence[int]) -> torch.Tensor:
+    """Run ids that begin with the lead behind the prompt; logits of the lead's last row and of those behind it."""
     first = max(0, len(prompt.lead) - _JUDGED_ROWS)
+    mask = model.facts.mask_id
     if first:
-        rows = build_rows(
-            PassLayout(prompt.lead[0], prompt.lead[1:first]), len(prompt.ids), model.facts.mask_id, adapted=True
-        )
+        rows = build_rows(PassLayout(ids[0], tuple(ids[1:first])), len(prompt.ids), mask, adapted=True)
         model.step(context, replace(rows, logit_rows=0))
-    layout = PassLayout(prompt.lead[first], prompt.lead[first + 1 :])
-    rows = build_rows(layout, len(prompt.ids) + first, model.facts.mask_id, adapted=True)
-    logits = model.step(context, rows)[-1, : allowed_ids(model)]
-    if not heal:
-        return prompt
+    rows = build_rows(PassLayout(ids[first], tuple(ids[first + 1 :])), len(prompt.ids) + first, mask, adapted=True)
+    return model.step(context, rows)[:, : allowed_ids(model)]
+
+
+def _opened(model: Denoiser, prompt: Prompt, logits: torch.Tensor) -> Prompt:
     token, opening = healed(logits, model.tokenizer, prompt.gap.pending, model.facts.special.special)
     return replace(prompt, gap=replace(prompt.gap, pending=token), opening=opening)
 

@@ -83,6 +83,21 @@ def warm_behind_opening(prompt: Prompt, request: Fill | Rewrite, tokenizer: Toke
     return replace(prompt, gap=replace(prompt.gap, warm=warm))
 
 
+def expected_ids(prompt: Prompt, request: Fill | Rewrite, tokenizer: Tokenizer, special: SpecialIds) -> tuple[int, ...]:
+    """The ids a fill's draft lets expect from the pending token on, that token healed and the end included.
+
+    Nothing where there is no lead to heal, or where the text's own last token would not be lengthened but split.
+    """
+    if not isinstance(request, Fill) or not prompt.lead or not request.draft:
+        return ()
+    known = tokenizer.decode_bytes([prompt.gap.pending])
+    try:
+        ids = _warm(known.decode() + request.draft, tokenizer, special)
+    except UnicodeDecodeError:
+        return ()
+    return ids if tokenizer.decode_bytes(ids[:1]).startswith(known) else ()
+
+
 def _warm(draft: str, tokenizer: Tokenizer, special: SpecialIds) -> tuple[int, ...]:
     """A gap's present text as a draft, its end included; nothing for no text."""
     return (*tokenizer.encode(draft), min(special.end)) if draft else ()

@@ -27,6 +27,7 @@ from engine.claim import EngineLock
 from engine.config import EngineConfig
 from engine.connection import Connection
 from engine.ledger import Ledger
+from engine.leftovers import remove_leftovers
 from engine.listener import Listener
 from engine.loop import (
     CancelAsked,
@@ -292,6 +293,7 @@ def serve(config: EngineConfig, core_factory: CoreFactory, env: Mapping[str, str
         if lock.claim() == "served":
             sys.stderr.write(f"an engine for {config.model} is already running\n")
             return 0
+        remove_leftovers(address)
         service = Service(config, address, core_factory)
         try:
             status = asyncio.run(_run_until_signalled(service))

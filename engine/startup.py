@@ -47,6 +47,7 @@ def load_core(config: EngineConfig, progress: Progress) -> Core:
         window_tokens=config.window_tokens or WINDOW_TOKENS,
         threads=threads,
         layout=layout,
+        hole_order=config.hole_order,
     )
     return load_canvas_core(family, wanted, progress)
 
@@ -84,7 +85,8 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
         progress=progress,
     )
     trim_heap()
-    return EngineCore(model, costs=_costs(model, located.cache, threads, progress), threads=threads)
+    costs = _costs(model, located.cache, threads, progress)
+    return EngineCore(model, costs=costs, threads=threads, hole_order=config.hole_order)
 
 
 def require_device(device: str, gpus: int) -> None:

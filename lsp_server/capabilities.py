@@ -35,6 +35,7 @@ class Capabilities:
     pulls_configuration: bool = False
     watches_configuration: bool = False
     wants_drafts: bool = False
+    wants_status: bool = False
 
 
 def resolve(client: Mapping[str, Any]) -> Capabilities:
@@ -58,6 +59,7 @@ def resolve(client: Mapping[str, Any]) -> Capabilities:
         watches_configuration=bool(_at(client, "workspace", "didChangeConfiguration", "dynamicRegistration")),
         # Anything else in there belongs to other servers.
         wants_drafts=_at(client, "experimental", "lacuna", "drafts") is True,
+        wants_status=_at(client, "experimental", "lacuna", "status") is True,
     )
 
 

@@ -13,6 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 SECTION = "lacuna"
 DRAFT = "lacuna/draft"
+STATUS = "lacuna/status"
 
 
 class Editor(Protocol):
@@ -36,6 +37,10 @@ class Editor(Protocol):
 
     def send_draft(self, draft: dict[str, Any]) -> None:
         """A `lacuna/draft` notification."""
+        ...
+
+    def send_status(self, status: dict[str, Any]) -> None:
+        """A `lacuna/status` notification."""
         ...
 
     async def create_progress(self, token: str) -> None:
@@ -87,6 +92,10 @@ class LspEditor:
     def send_draft(self, draft: dict[str, Any]) -> None:
         """See `Editor.send_draft`."""
         self._server.protocol.notify(DRAFT, draft)
+
+    def send_status(self, status: dict[str, Any]) -> None:
+        """See `Editor.send_status`."""
+        self._server.protocol.notify(STATUS, status)
 
     async def create_progress(self, token: str) -> None:
         """See `Editor.create_progress`."""

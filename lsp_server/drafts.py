@@ -1,4 +1,11 @@
-"""Drafts of a text while it is denoised, as `lacuna/draft` notifications for editors that asked for them."""
+"""lacuna/draft: a text while it is denoised, for editors that asked for it.
+
+`{uri, version, range, text, settled, step, steps, hole?, token?}`. `text` is what would stand in `range` by now, with
+line feeds for line ends; the first `settled` code points of it change no more, unless a text is begun anew. `version`
+and `range` are those of this moment: a rewrite moves when other lines change. `hole` says which of several holes it is
+of, from 0, `token` is the `workDoneToken` of the request. At most `MOST_PER_SECOND` are sent, and the last may be
+missing: the result is the answer, not a draft.
+"""
 
 from __future__ import annotations
 

@@ -43,8 +43,18 @@ class Engine(Protocol):
     def state(self) -> EngineState: ...
 
     @property
+    def model(self) -> str:
+        """The name or path of the model it was asked for."""
+        ...
+
+    @property
     def facts(self) -> Facts | None:
         """What the engine is, while it is ready."""
+        ...
+
+    @property
+    def failure(self) -> EngineError | None:
+        """Why its state is `failed`."""
         ...
 
     def start(self) -> None:
@@ -77,7 +87,10 @@ class Engine(Protocol):
         ...
 
     def on_state(self, callback: Callable[[EngineState, str], None]) -> None:
-        """Call `callback(state, message)` once for every change from now on."""
+        """Call `callback(state, message)` once for every change from now on.
+
+        That one is looked for is no change yet: an engine that is running already goes from `off` to `ready`.
+        """
         ...
 
     def on_loading(self, callback: Callable[[Loading], None]) -> None:
@@ -142,6 +155,14 @@ class EngineProcess:
         return self._state
 
     @property
+    def model(self) -> str:
+        return self._model
+
+    @property
+    def failure(self) -> EngineError | None:
+        return self._failure if self._state == "failed" else None
+
+    @property
     def facts(self) -> Facts | None:
         return self._connection.facts if self._connection is not None and self._is_live() else None
 
@@ -153,10 +174,10 @@ class EngineProcess:
 
     def start(self) -> None:
         if self._task is None or self._task.done():
-            self._move("starting", "starting the engine")
+            self._look()
             self._task = asyncio.create_task(self._keep_connected())
         elif self._state == "failed":
-            self._move("starting", "starting the engine")
+            self._look()
             self._asked.set()
 
     async def submit(
@@ -234,7 +255,7 @@ class EngineProcess:
         """Connect, serve until the connection ends, and say why it ended or why there was none."""
         try:
             self._connection = await self._reach()
-            if self._state != "failed":
+            if self._state != "failed" and self._connection.phase != "ready":
                 self._move("loading", "loading the model")
             await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
         except EngineError as fault:
@@ -274,6 +295,8 @@ class EngineProcess:
         if self._child is not None and status != 0:
             child, self._child = self._child, None
             raise child.failure()
+        if self._state != "failed":
+            self._move("starting", "starting the engine")
         # Status 0: it found another engine serving, which has left since; so it is our turn again.
         self._child = spawn(self._command, self._model, self._env)
 
@@ -304,17 +327,24 @@ class EngineProcess:
         if connection is not None:
             await connection.close()
 
+    def _look(self) -> None:
+        """On the way, without a word: one that runs already is there in a moment."""
+        self._enter("starting", "the engine is being looked for")
+
     def _move(self, state: EngineState, message: str) -> None:
         if (state, message) == (self._state, self._message):
             return
-        self._state, self._message = state, message
-        self._moved.set()
-        self._moved = asyncio.Event()
+        self._enter(state, message)
         for callback in self._listeners:
             try:
                 callback(state, message)
             except Exception as fault:  # One listener must not cost the connection.
                 log.error("a listener of the engine's state failed", exc_info=fault)
+
+    def _enter(self, state: EngineState, message: str) -> None:
+        self._state, self._message = state, message
+        self._moved.set()
+        self._moved = asyncio.Event()
 
 
 def _unreachable(address: Address) -> EngineError:

@@ -74,7 +74,16 @@ class EngineProgress:
         self._opening = self._token = self._message = None
 
 
+def stage_of(loading: Loading) -> str:
+    """What an engine on its way is doing, in words."""
+    return _STAGES.get(loading.stage, "beginning")
+
+
+def percent_of(loading: Loading) -> int:
+    """How far it is with that, in steps of `_STEP_PERCENT`."""
+    return int(100 * loading.fraction) // _STEP_PERCENT * _STEP_PERCENT
+
+
 def _words(loading: Loading) -> str:
-    done = int(100 * loading.fraction) // _STEP_PERCENT * _STEP_PERCENT
-    words = _STAGES.get(loading.stage, "beginning")
-    return f"{words} ({done} %)" if done else words
+    done = percent_of(loading)
+    return f"{stage_of(loading)} ({done} %)" if done else stage_of(loading)

@@ -28,7 +28,10 @@ class Hole(NamedTuple):
 
 
 def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | None = None) -> list[Hole]:
-    """The holes of `text` that lie wholly within `[start, end)`, in order and apart."""
+    """The holes of `text` that lie wholly within `[start, end)`, in order and apart.
+
+    Markers with nothing between them are one hole: nobody could say where the text of one ends.
+    """
     stop = len(text) if end is None else end
     # A marker that must be alone on its line is judged by the whole line.
     first = max(text.rfind(mark, 0, start) for mark in ("\n", "\r")) + 1
@@ -39,8 +42,10 @@ def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | Non
     holes: list[Hole] = []
     for hole in found:
         is_apart = not holes or hole.start >= holes[-1].end
-        if is_apart and start <= hole.start and hole.end <= stop:
-            holes.append(hole)
+        if not is_apart or hole.start < start or hole.end > stop:
+            continue
+        first = holes.pop().start if holes and hole.start == holes[-1].end else hole.start
+        holes.append(Hole(first, hole.end))
     return holes
 
 

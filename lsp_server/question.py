@@ -47,7 +47,8 @@ async def ask(
         raise NoAnswer(_not_ready(session, job))
     try:
         work = engine.submit(request, on_draft, on_found=on_found, wait=is_act)
-        done = await job.run(work, patience_s or _patience_s(request.deadline_ms))
+        with session.status.work():
+            done = await job.run(work, patience_s or _patience_s(request.deadline_ms))
     except TimeoutError:
         if engine.state != "ready":
             raise NoAnswer(_not_ready(session, job)) from None

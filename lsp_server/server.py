@@ -107,6 +107,7 @@ def _initialized(
 ) -> Awaitable[None] | None:
     """From here on the server may speak: settings that made no sense, then a question for the real ones."""
     session.report_problems()
+    session.status.begin()
     session.wake_engine()
     if session.capabilities.watches_configuration:
         protocol.spawn(configuration.watch(session))

@@ -24,6 +24,7 @@ from lsp_server.positions import PositionEncoding
 from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
 from lsp_server.settings import Problem, Settings
+from lsp_server.status import StatusFeed
 from lsp_server.trail import Trail
 from lsp_server.typing_state import TypingState
 from lsp_server.vicinity import Around, Vicinity
@@ -81,8 +82,10 @@ class Session:
         self.engine_message = ""
         self._retried_at: float | None = None
         self._engine_progress = EngineProgress(editor, clock, self.progress, lambda: self.capabilities.shows_progress)
+        self.status = StatusFeed(editor, clock, engine, lambda: self.capabilities.wants_status)
         engine.on_state(self._on_engine_state)
         engine.on_loading(self._engine_progress.heard)
+        engine.on_loading(self.status.heard)
 
     # The connection
 
@@ -249,6 +252,7 @@ class Session:
     def _on_engine_state(self, state: EngineState, message: str) -> None:
         self.engine_message = message
         self._engine_progress.moved(state)
+        self.status.moved(state, message)
         notice = notice_for_state(state, message)
         logger.info("engine: %s", state)
         if state == "ready":

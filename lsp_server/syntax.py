@@ -86,8 +86,8 @@ def has_grammar(language: str) -> bool:
 
 
 def holes(text: str, marker: str = "<fill>") -> list[tuple[int, int]]:
-    """Where every `marker` starts and ends in `text`."""
-    return [match.span() for match in re.finditer(re.escape(marker), text)] if marker else []
+    """Where every `marker` starts and ends in `text`; markers with nothing between them are one hole."""
+    return [match.span() for match in re.finditer(f"(?:{re.escape(marker)})+", text)] if marker else []
 
 
 def _line_end(text: str, offset: int, stop: int) -> int:

@@ -13,6 +13,7 @@ from engine.canvas_serving.core import CanvasCore
 from engine.canvas_serving.prompt_style import Chat, Encode, PromptStyle, llama3_chat, qwen_chat, seed_chat
 from engine.canvas_serving.prompts import CanvasPrompt, LayOut, sized, sized_holes, styled
 from engine.diffusion.sampling import SamplingConfig
+from engine.hole_order import HoleOrder
 from engine.models.canvas_model import CanvasModel
 from engine.models.detection import read_config_json
 from engine.models.special_tokens import special_tokens
@@ -38,6 +39,7 @@ class Wanted:
     window_tokens: int
     threads: int
     layout: str = ""
+    hole_order: HoleOrder = "least_doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,13 @@ def load_canvas_core(family: str, wanted: Wanted, progress: Progress) -> CanvasC
 
     configure_runtime(wanted.threads)
     loaded = _masked(wanted, progress) if family == "masked" else _diffusion_gemma(wanted, progress)
-    return CanvasCore(loaded.model, lay_out=loaded.lay_out, config=loaded.sampling, threads=wanted.threads)
+    return CanvasCore(
+        loaded.model,
+        lay_out=loaded.lay_out,
+        config=loaded.sampling,
+        threads=wanted.threads,
+        hole_order=wanted.hole_order,
+    )
 
 
 def _masked(wanted: Wanted, progress: Progress) -> LoadedCanvas:

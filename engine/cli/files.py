@@ -68,7 +68,7 @@ def _common_options(command: _Command) -> _Command:
 @click.option("--at", "place", metavar="LINE:COL", help="Fill at this place (from 1) instead of at <fill> marks.")
 @click.option("--max-lines", type=click.IntRange(1), help="Most lines of each hole's text.")
 @click.option("--max-chars", type=click.IntRange(1), help="Most characters of each hole's text.")
-@click.option("--allow", metavar="CHARS", default="", help="The only characters that may be written.")
+@click.option("--allow", metavar="CHARS", help="The only characters that may be written.")
 @click.option("--must-parse", is_flag=True, help="Take no text that brings a syntax error.")
 @click.option(
     "--json-schema",
@@ -79,7 +79,7 @@ def fill(
     file: str,
     json_schema: TextIO | None,
     must_parse: bool,
-    allow: str,
+    allow: str | None,
     max_chars: int | None,
     max_lines: int | None,
     place: str | None,
@@ -98,10 +98,19 @@ def fill(
     source = _source(file, language, write=write, secret=secret)
     spans = spans_to_fill(source, place)
     schema = json_schema.read() if json_schema is not None else ""
-    wanted = Constraints(max_lines or 0, max_chars or 0, allow, must_parse, schema)
+    _require_rules(allow, schema if json_schema is not None else None)
+    wanted = Constraints(max_lines or 0, max_chars or 0, allow or "", must_parse, schema)
     asking = Asking(max_tokens, wanted if wanted != Constraints() else None)
     result = asyncio.run(_fill_all(model, source.document, spans, asking))
     _deliver(source, result, write=write, as_json=as_json)
+
+
+def _require_rules(allow: str | None, schema: str | None) -> None:
+    """Raise click.UsageError for an option that was given and says nothing: it must not count as left out."""
+    if allow == "":
+        raise click.UsageError("--allow names no character; name those that may be written, or leave it out")
+    if schema is not None and not schema.strip():
+        raise click.UsageError("the file given with --json-schema is empty; {} allows any JSON document")
 
 
 @click.command()

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -17,8 +17,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.cli.pull_lines import PullLines
 from engine.cli.pull_view import shown_pull
 from engine.cli.table_console import table_console
+from engine.protocol.errors import EngineError
 from engine.store import Entry, PullProgress, Store
 
 INTERRUPTED = 130
@@ -33,13 +35,13 @@ def models(ctx: click.Context) -> None:
 
 
 @models.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: `models`.")
 @click.pass_obj
 def list_models(store: Store, as_json: bool) -> None:
     """List all models known by name, and which of them are here."""
     rows = [describe(store, entry) for entry in store.entries()]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        click.echo(json.dumps({"models": rows}, indent=2))
     else:
         _print_table(rows, store.default)
 
@@ -52,21 +54,33 @@ def list_models(store: Store, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     help="Take the file from this path (the file, or a folder that holds it) and from nowhere else.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line: progress, then done or error.")
 @click.pass_context
-def pull(ctx: click.Context, name: str | None, source: Path | None) -> None:
+def pull(ctx: click.Context, name: str | None, source: Path | None, as_json: bool) -> None:
     """Fetch a model (the default one, if NAME is left out) and check it.
 
     A pull that was interrupted goes on from what has arrived; a copy with --from begins again.
     """
     store: Store = ctx.obj
     wanted = name or store.default
+    lines = PullLines(click.echo) if as_json else None
     try:
-        with _terminated_like_interrupted(), shown_pull(Console(stderr=True)) as view:
+        with _terminated_like_interrupted(), nullcontext(lines) if lines else shown_pull(Console(stderr=True)) as view:
             path = store.pull(wanted, progress=view, source=source)
     except KeyboardInterrupt:
-        click.echo(f"interrupted; {after_interrupt(wanted, source)}", err=True)
+        later = after_interrupt(wanted, source)
+        if lines is not None:
+            lines.error("interrupted", later)
+        click.echo(f"interrupted; {later}", err=True)
         ctx.exit(INTERRUPTED)
-    click.echo(path)
+    except EngineError as error:
+        if lines is not None:
+            lines.error(error.message, error.remedy)
+        raise
+    if lines is not None:
+        lines.done(path)
+    else:
+        click.echo(path)
 
 
 @models.command()
@@ -127,38 +141,38 @@ def describe(store: Store, entry: Entry) -> dict[str, object]:
         "context_tokens": entry.context_tokens,
         "size": entry.size,
         "loadable": entry.loadable,
-        "state": state_of(store, entry),
+        "status": status_of(store, entry),
         "files": [{"name": file.name, "size": file.size, "sha256": file.sha256} for file in entry.files],
         "settings": dict(entry.settings),
     }
 
 
-def state_of(store: Store, entry: Entry) -> str:
-    """`ready`, `unchecked` (here, read whole before its next use), `absent`, or `later` (not loadable yet)."""
+def status_of(store: Store, entry: Entry) -> str:
+    """`here`, `unchecked` (here, read whole before its next use), `not here`, or `later` (not loadable yet)."""
     if not entry.loadable:
         return "later"
     shelf = store.shelf(entry.name)
     if not entry.files:
-        return "absent"
+        return "not here"
     if all(shelf.stamped(file) for file in entry.files):
-        return "ready"
-    return "unchecked" if all(shelf.file(file).is_file() for file in entry.files) else "absent"
+        return "here"
+    return "unchecked" if all(shelf.file(file).is_file() for file in entry.files) else "not here"
 
 
 def _print_table(rows: list[dict[str, object]], default: str) -> None:
     table = Table(box=None, pad_edge=False)
-    for heading in ("Name", "State", "Size"):
+    for heading in ("Name", "Status", "Size"):
         table.add_column(heading, no_wrap=True)
     table.add_column("What it is, and its licence", overflow="fold")
     for row in rows:
         size = row["size"]
         weight = f"{size / 1e6:.0f} MB" if isinstance(size, int) else ""
         about = escape(f"{row['description']} ({row['licence']})")
-        table.add_row(str(row["name"]), str(row["state"]), weight, about)
+        table.add_row(str(row["name"]), str(row["status"]), weight, about)
     console = table_console()
     console.print(table)
     console.print(
-        "\nready: here and checked; unchecked: here, read whole at its next use; absent: to be pulled; "
+        "\nhere: pulled and checked; unchecked: here, read whole at its next use; not here: to be pulled; "
         f"later: a later version loads it.\nThe default is {default}: `lacuna models pull` fetches it.",
         soft_wrap=True,
     )

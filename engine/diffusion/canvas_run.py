@@ -39,7 +39,7 @@ class Rules:
     constraint: Constraint | None
     generator: torch.Generator
     others: int = 0
-    scratch: Scratch = field(default_factory=Scratch)
+    scratch: Scratch = field(default_factory=Scratch.on_best_kernel)
 
     @property
     def uniform(self) -> bool:

@@ -51,6 +51,9 @@ NGRAM_KEPT = (0.0, 0.26, 0.38, 0.47, 0.61, 0.67, 0.69, 0.69, 0.7, 0.75, 0.75, 0.
 # this long is what the beginning of a text is worth.
 WARM_CERTAIN_RUN = 12
 _WARM_DEPARTS, _WARM_ALWAYS_DEPARTS = 0.4, 0.004
+# Of the rest of an answer lately given, once more was typed along with it: that the model takes its first token again,
+# and then each further one. It is nearly always all of it or nothing.
+EXPECTED_KEPT, EXPECTED_GOES_ON = 0.89, 0.99
 # The next token once a guess about where the text goes on came true.
 WARM_BEHIND_GUESS = 0.87
 # The token guessed behind a change's first, second, … token that stands nowhere near in the present text.

@@ -61,18 +61,18 @@ class CostCurve:
         return self.of(rows + 1) - self.of(rows)
 
 
-def worthwhile(reached: Sequence[float], costs: CostCurve) -> int:
+def worthwhile(reached: Sequence[float], costs: CostCurve, beside: int = 0) -> int:
     """How many draft tokens to check: the number with which a pass settles most tokens for its price.
 
     reached: for each token of a draft, the chance that it and all before it are kept. One token comes with any pass.
     What is not checked in this pass can be checked in the next one, so it is the rate that counts and not whether a
-    row pays for itself alone. Of equal rates the longer draft wins.
+    row pays for itself alone. Of equal rates the longer draft wins. beside: rows of the pass that run in any case.
     """
-    best, rate = 0, 1.0 / costs.of(1)
+    best, rate = 0, 1.0 / costs.of(1 + beside)
     settled = 1.0
     for length, chance in enumerate(reached, start=1):
         settled += chance
-        now = settled / costs.of(1 + length)
+        now = settled / costs.of(1 + beside + length)
         if now >= rate:
             best, rate = length, now
     return best

@@ -17,6 +17,7 @@ from engine.canvas import FREE, SETTLED, Canvas
 from engine.diffusion.competition import Competition, Draft
 from engine.diffusion.confidence import MaskConfidence
 from engine.diffusion.drafts import Leftover
+from engine.diffusion.likeliest import likeliest
 from engine.diffusion.plan import MaskBlock, plan_masks
 from engine.diffusion.stopping import Limits, cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify import PassLayout, build_rows, judge
@@ -110,18 +111,23 @@ def denoise(
     """Fill `gap` on top of `context`. Yields the canvas after each pass; returns the text and its counts.
 
     watch: called with each pass as soon as it is judged, the last one too; it must not write to what it is given.
-    begun: ids that are settled already; the context holds the pending token and all of them but the last.
+    begun: ids that are settled already, the last one perhaps an end; the context holds the pending token and all of
+    them but the last. Where they make the text whole there is no pass.
     rules: what is done to the verified rows, such as which ids may stand where; whether the finished text passes
     checks is the caller's question.
     Raises EngineError(window_exceeded) from the model when context and gap outgrow its window.
     """
+    special = model.facts.special.special
+    ended_before = bool(begun) and begun[-1] in special
+    begun = begun[:-1] if ended_before else begun
     progress = _Progress(begun)
     confidence = model.facts.confidence if gap.adapted else None
-    special = model.facts.special.special
     sources = Competition.over(config, confidence, gap.warm, gap.searched, special)
     sources.settle(begun)
     allowed = allowed_ids(model)
     text = _Text(model, limits)
+    if (begun or ended_before) and (stop := text.update(begun, ended_before, expired)) is not None:
+        return _finish(text.text, stop, progress, sources, ended_before)
     while True:
         settled = progress.settled
         draft = sources.draft(settled, progress.leftover, limits.max_tokens - len(settled) - 1)
@@ -224,7 +230,7 @@ def greedy(
     for _ in range(max_tokens):
         rows = build_rows(PassLayout(pending), context.length, model.facts.mask_id, adapted=adapted)
         logits = model.step(context, rows)[0, :allowed]
-        pending = int(logits.argmax())
+        (pending,) = likeliest(logits[None])
         yield pending, logits
         if pending in model.facts.special.special:
             return

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import torch
 
 from engine.diffusion.sampling import Draws
+from engine.runtime.packed import Kernel
+from engine.runtime.softmax import drawn as drawn_by_kernel
 
 _GROUP = 64
-_TRIES = 4
-"""Draws from all ids before a nucleus is sorted out: one of a usual size refuses hardly a row so often."""
+_TRIES = 8
+"""Dice for a place that is drawn from a nucleus: one of a usual size refuses hardly a row so often. The last is for a
+nucleus that is sorted out after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +46,36 @@ class Choice:
 
 
 def dice_for(choice: Choice, count: int, generator: torch.Generator) -> torch.Tensor | None:
-    """[count] float32 in [0, 1), one for each place that is drawn by the inverse; None where none is needed."""
+    """[count, tries] float32 in [0, 1) for each place that is drawn by the inverse; None where none is needed."""
     if not choice.draws_chance or choice.as_multinomial:
         return None
-    return torch.rand(count, generator=generator)
+    return torch.rand(count, _TRIES if choice.top_p < 1 else 1, generator=generator)
 
 
 def draw(
-    probs: torch.Tensor, spare: torch.Tensor, choice: Choice, dice: torch.Tensor | None, generator: torch.Generator
+    probs: torch.Tensor,
+    spare: torch.Tensor,
+    choice: Choice,
+    dice: torch.Tensor | None,
+    generator: torch.Generator,
+    kernel: Kernel | None = None,
 ) -> torch.Tensor:
     """[m] int64 drawn from [m, vocab] float32 probabilities; some id in range for a row of no usable numbers.
 
-    spare, of the same shape, is overwritten. dice: [m] float32, which id is drawn; None for torch.multinomial's.
+    spare, of the same shape, is overwritten. dice: [m, tries] float32, see `dice_for`; None for torch.multinomial's.
+    kernel: what draws on a CPU instead of torch.
     """
     if dice is None:
         kept = nucleus(probs, choice.top_p) if choice.top_p < 1 else probs
         return _race(kept, spare, generator)
+    if kernel is not None:
+        return _by_kernel(probs, choice.top_p, dice, kernel)
     if choice.top_p >= 1:
-        return inverted(probs, dice)
+        return inverted(probs, dice[:, 0])
     if probs.device.type != "cpu":
         # A retry would have to ask the device how the first try went.
-        return inverted(nucleus(probs, choice.top_p), dice)
-    return _from_nucleus(probs, spare, choice.top_p, dice, generator)
+        return inverted(nucleus(probs, choice.top_p), dice[:, 0])
+    return _from_nucleus(probs, spare, choice.top_p, dice)
 
 
 def highest_of(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -115,17 +126,23 @@ def nucleus(probs: torch.Tensor, top_p: float) -> torch.Tensor:
     return torch.where(probs >= last, probs, 0.0)
 
 
-def _from_nucleus(
-    probs: torch.Tensor, spare: torch.Tensor, top_p: float, dice: torch.Tensor, generator: torch.Generator
-) -> torch.Tensor:
+def _by_kernel(probs: torch.Tensor, top_p: float, dice: torch.Tensor, kernel: Kernel) -> torch.Tensor:
+    drawn = drawn_by_kernel(probs, dice if top_p >= 1 else dice[:, :-1].contiguous(), top_p, kernel)
+    left = (drawn < 0).nonzero().squeeze(-1)
+    if left.shape[0]:
+        drawn[left] = inverted(nucleus(probs[left], top_p), dice[left, -1])
+    return drawn
+
+
+def _from_nucleus(probs: torch.Tensor, spare: torch.Tensor, top_p: float, dice: torch.Tensor) -> torch.Tensor:
     """As `inverted` of the nucleus, without sorting the ids: drawn from all of them, again where another was hit.
 
     An id is of the nucleus if those likelier than it hold less than `top_p`. Rows that are refused every time are
     sorted after all, so that each draw is of the nucleus exactly.
     """
-    drawn = inverted(probs, dice)
+    drawn = inverted(probs, dice[:, 0])
     left = torch.arange(probs.shape[0])
-    for attempt in range(_TRIES + 1):
+    for attempt in range(1, dice.shape[1]):
         chance = probs[left, drawn[left]]
         # Whatever is likelier has no more than the rest of the mass: a likely id needs no looking at the others.
         unsure = chance <= 1 - top_p
@@ -137,9 +154,8 @@ def _from_nucleus(
         left = left[likelier.mul_(mine).sum(dim=-1) >= top_p]
         if not left.shape[0]:
             break
-        again = torch.rand(left.shape[0], generator=generator)
-        kept = probs[left] if attempt < _TRIES else nucleus(probs[left], top_p)
-        drawn[left] = inverted(kept, again)
+        kept = probs[left] if attempt < dice.shape[1] - 1 else nucleus(probs[left], top_p)
+        drawn[left] = inverted(kept, dice[left, attempt])
     return drawn
 
 

@@ -15,6 +15,8 @@ import torch
 from engine.canvas import Canvas
 from engine.diffusion.drawing import Choice, dice_for, draw, highest_of
 from engine.models.canvas_model import CanvasFacts
+from engine.runtime.packed import Kernel, find_kernel
+from engine.runtime.softmax import Peaks, softmax
 
 _VALUES_AT_ONCE = 1 << 19
 """Of a CPU: two such buffers of float32 stay in its caches; with smaller ones the calls themselves cost more."""
@@ -93,10 +95,19 @@ class Admission:
 
 
 class Scratch:
-    """Two float32 buffers of [rows, vocab], kept for a whole job: touching fresh memory costs more than the sums."""
+    """Two float32 buffers of [rows, vocab], kept for a whole job: touching fresh memory costs more than the sums.
 
-    def __init__(self) -> None:
+    kernel: what reads rows on a CPU, None for torch.
+    """
+
+    def __init__(self, kernel: Kernel | None = None) -> None:
         self._held = torch.empty(0)
+        self.kernel = kernel
+
+    @classmethod
+    def on_best_kernel(cls) -> Scratch:
+        """With the kernel of this installation, if it has one."""
+        return cls(find_kernel())
 
     def take(self, rows: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Both buffers for so many rows of logits such as `like`; what they held is void."""
@@ -134,6 +145,8 @@ def read(logits: torch.Tensor, places: Places, choice: Choice, generator: torch.
     ids = places.ids.to(device)
     rows = None if places.rows is None else places.rows.to(device)
     dice = dice_for(choice, places.count, generator)
+    # The stream of torch.multinomial is that of torch's own probabilities, to the bit.
+    kernel = scratch.kernel if is_on_host(logits) and not choice.as_multinomial else None
     size = _rows_at_once(logits, choice, places.count)
     parts = []
     for start in range(0, places.count, size):
@@ -143,7 +156,7 @@ def read(logits: torch.Tensor, places: Places, choice: Choice, generator: torch.
         torch.div(source, choice.divisor, out=held)  # and copied, in one pass
         places.forbid(held, start)
         mine = None if dice is None else dice[start:end].to(device)
-        parts.append(judge(held, spare, ids[start:end], choice, mine, generator))
+        parts.append(judge(held, spare, ids[start:end], choice, mine, generator, kernel))
     return on_host(parts[0] if len(parts) == 1 else _joined(parts))
 
 
@@ -154,29 +167,37 @@ def judge(
     choice: Choice,
     dice: torch.Tensor | None,
     generator: torch.Generator,
+    kernel: Kernel | None = None,
 ) -> Reading:
     """Read [m, vocab] float32 logits, with temperature, of places that now hold `ids` ([m] int64), where they live.
 
-    logits and spare, of the same shape, are overwritten. dice: see `draw`; None for the likeliest ids.
+    logits and spare, of the same shape, are overwritten. dice: see `draw`; None for the likeliest ids. kernel: what
+    does it on a CPU instead of torch.
     """
-    highest, likeliest = highest_of(logits)
-    logits.sub_(highest[:, None])
-    probs = torch.softmax(logits, dim=-1, out=spare)
-    best = probs.gather(-1, likeliest[:, None]).squeeze(-1)
-    # With the highest logit at 0 the probability of its id is one over the sum of exponentials, so this is
-    # -sum p log p without a second pass of logarithms. The clamp keeps 0 * -inf out of the sum.
-    logits.clamp_(min=torch.finfo(torch.float32).min).mul_(probs)
-    entropy = (-best.log() - logits.sum(dim=-1)).clamp_(min=0)
+    peaks = _peaks(logits, spare) if kernel is None else softmax(logits, spare, kernel)
+    likeliest, best, entropy, probs = peaks.likeliest, peaks.best, peaks.entropy, spare
     present = probs.gather(-1, ids[:, None]).squeeze(-1)
     others = Others.of(probs, choice.others)
     if not choice.draws_chance:
         return Reading(likeliest, likeliest, best, best, present, entropy, others)
-    drawn = draw(probs, logits, choice, dice, generator)
+    drawn = draw(probs, logits, choice, dice, generator, kernel)
     chance = probs.gather(-1, drawn[:, None]).squeeze(-1)
     # Rounding at the rim of the sum may hit an id of no probability, and a row may hold no usable number.
     fair = chance > 0
     chosen, confidence = torch.where(fair, drawn, likeliest), torch.where(fair, chance, best)
     return Reading(likeliest, chosen, best, confidence, present, entropy, others)
+
+
+def _peaks(logits: torch.Tensor, probs: torch.Tensor) -> Peaks:
+    """As `softmax`, by torch; `logits` are overwritten."""
+    highest, likeliest = highest_of(logits)
+    logits.sub_(highest[:, None])
+    torch.softmax(logits, dim=-1, out=probs)
+    best = probs.gather(-1, likeliest[:, None]).squeeze(-1)
+    # With the highest logit at 0 the probability of its id is one over the sum of exponentials, so this is
+    # -sum p log p without a second pass of logarithms. The clamp keeps 0 * -inf out of the sum.
+    logits.clamp_(min=torch.finfo(torch.float32).min).mul_(probs)
+    return Peaks(likeliest, best, (-best.log() - logits.sum(dim=-1)).clamp_(min=0))
 
 
 def on_host(reading: Reading) -> Reading:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.diffusion.drafts import Leftover
+from engine.diffusion.likeliest import likeliest
 from engine.diffusion.plan import MaskBlock
 from engine.models.base import CanvasRows
 
@@ -72,7 +73,7 @@ def _visible(causal: int, blocks: Sequence[MaskBlock]) -> torch.Tensor:
 def judge(layout: PassLayout, logits: torch.Tensor) -> Outcome:
     """Accept the longest draft prefix that equals the argmax of the rows before it. logits: [rows, vocab] float32."""
     causal = layout.causal_rows
-    greedy: list[int] = logits[:causal].argmax(-1).tolist()
+    greedy = likeliest(logits[:causal])
     accepted = matching_prefix(layout.draft, greedy)
     return Outcome(accepted, greedy[accepted], _leftover(layout, logits, accepted))
 

@@ -14,13 +14,14 @@ from typing import Any, Literal
 FORMAT = 4
 MANIFEST = "manifest.json"
 FOLDED_PREFIX = "adapter-"
+CONVERTED_SUFFIX = "-int8"
 
 FolderState = Literal["none", "whole", "changed"]
 
 
 def converted_folder(cache_dir: Path, name: str) -> Path:
     """Where the int8 form of the model `name` lies below its cache folder."""
-    return cache_dir / f"{name}-int8"
+    return cache_dir / f"{name}{CONVERTED_SUFFIX}"
 
 
 def write_record(folder: Path, content: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from engine.models.conversion import (
     TOKENIZER,
     Manifest,
     fold_adapter,
+    folded_name,
     is_current,
     is_folded,
     read_manifest,
@@ -35,6 +36,7 @@ from engine.models.hybrid import MASK_ID, HybridDenoiser, HybridWeights
 from engine.models.int8_weights import load_int8_weights
 from engine.models.network import LayerWeights, Stack
 from engine.models.shape import PARTS, Qwen2Shape
+from engine.models.stale import remove_other_adapters, remove_replaced
 from engine.protocol.errors import EngineError
 from engine.runtime.cache import MOST_BYTES
 from engine.runtime.embedding import FloatEmbedding
@@ -89,7 +91,7 @@ def load_denoiser(
     configure_runtime(threads)
     source = _Source(model_path, progress)
     if precision == "int8" and device == "cpu":
-        parts = _load_int8(source, converted_folder(cache_dir, name), adapter)
+        parts = _load_int8(source, cache_dir, name, adapter)
     elif precision in _DTYPES:
         parts = _load_float(source, cache_dir, _DTYPES[precision], torch.device(device), adapter)
     else:
@@ -135,15 +137,16 @@ class _Source:
             self._progress(stage, fraction)
 
 
-def _load_int8(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
+def _load_int8(source: _Source, cache_dir: Path, name: str, adapter_file: Path | None) -> _Parts:
     """Load the converted model; a damaged one is only a cache, so it is made anew once from the model's own file."""
+    out = converted_folder(cache_dir, name)
     with _alone_with(out):
         try:
-            return _load_converted(source, out, adapter_file)
+            return _load_converted(source, out, name, adapter_file)
         except _DAMAGE:
             shutil.rmtree(out, ignore_errors=True)
         try:
-            return _load_converted(source, out, adapter_file)
+            return _load_converted(source, out, name, adapter_file)
         except _DAMAGE as fault:
             raise EngineError(
                 "model_corrupt", f"the converted model in {out} is damaged: {fault}", f"remove {out} and start again"
@@ -167,15 +170,15 @@ def _alone_with(out: Path) -> Iterator[None]:
         lock.release()
 
 
-def _load_converted(source: _Source, out: Path, adapter_file: Path | None) -> _Parts:
-    manifest, adapter = _converted(source, out, adapter_file)
+def _load_converted(source: _Source, out: Path, name: str, adapter_file: Path | None) -> _Parts:
+    manifest, adapter = _converted(source, out, name, adapter_file)
     weights = load_int8_weights(out, manifest.shape, adapter, lambda done: source.report("load", done))
     tokenizer = BpeTokenizer.load(out / TOKENIZER)
     return weights, tokenizer, manifest.special, adapter
 
 
-def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[Manifest, Adapter | None]:
-    """Make sure that `out` holds the model and the folded adapter."""
+def _converted(source: _Source, out: Path, name: str, adapter_file: Path | None) -> tuple[Manifest, Adapter | None]:
+    """Make sure that `out` holds the model and the folded adapter. What that replaces is removed."""
     digest = source_digest(source.path, out)
     found = read_manifest(out) if is_current(out, digest) else None
     shape = found.shape if found else source.file.shape()
@@ -187,8 +190,10 @@ def _converted(source: _Source, out: Path, adapter_file: Path | None) -> tuple[M
         found = read_manifest(out)
         if found is None:
             raise corrupt(out, "it changed while it was being loaded")
+        remove_replaced(out, name)
     elif adapter is not None and not is_folded(out, adapter):
         fold_adapter(source.file, shape, adapter, out, progress=lambda done: source.report("fold", done))
+        remove_other_adapters(out, folded_name(adapter))
     return found, adapter
 
 

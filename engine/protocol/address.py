@@ -66,6 +66,12 @@ def engine_address(model: str, env: Mapping[str, str], transport: Transport = "a
     return Address(model, "tcp", directory, directory / f"{name}.json", lock)
 
 
+def paths_of(place: Path, address: Address) -> tuple[Path, ...]:
+    """Where the engine whose lock is `place` and ".lock", in the run folder of `address`, may have listened."""
+    beside = (place.with_name(f"{place.name}.{ending}") for ending in ("sock", "json"))
+    return (*beside, address.path.parent / _short_name(place))
+
+
 def make_private(address: Address) -> None:
     """Make the address's folders, mode 0700. Raises EngineError(unsafe_address) if one cannot be trusted."""
     for directory in {address.directory, address.lock.parent}:
@@ -136,8 +142,11 @@ def _temporary_directory(env: Mapping[str, str]) -> Path:
 
 
 def _short_path(place: Path, env: Mapping[str, str]) -> Path:
-    digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
-    return _temporary_directory(env) / f"{digest}.sock"
+    return _temporary_directory(env) / _short_name(place)
+
+
+def _short_name(place: Path) -> str:
+    return f"{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}.sock"
 
 
 def _require_own(path: Path, found: os.stat_result) -> None:

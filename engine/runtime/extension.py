@@ -9,7 +9,7 @@ import importlib
 from types import ModuleType
 
 MODULE = "engine.runtime._int8"
-INTERFACE = 2
+INTERFACE = 3
 
 
 def kernel_module() -> ModuleType | None:

@@ -3,10 +3,11 @@
 `{textDocument: {uri, version?}, range, instruction, seed?, workDoneToken?}` returns
 `{version, range, newText, hunks: [{range, newText}], note?}`, or null where nothing came of it, which the person has
 been told. `version` is that of the document by then and `range` where the selection stands in it: changes of other
-lines move it, a change of its own lines ends the request with ContentModified. `hunks` are the smallest changes, in
-order and apart from each other, in positions of `version`; all of them applied leave `newText` in `range`. `note` says
-what is wrong with the result. A `seed` from 1 on asks for another text than the likeliest one, the same for the same
-number. Several requests may run at once about places that do not overlap; drafts carry the request's token.
+lines move it, a change of its own lines ends the request with ContentModified. `hunks` are what can be taken or left
+one by one, changed lines or the changed words of one line, in order and apart from each other, in positions of
+`version`; all of them applied leave `newText` in `range`. `note` says what is wrong with the result. A `seed` from 1 on
+asks for another text than the likeliest one, the same for the same number. Several requests may run at once about
+places that do not overlap; drafts carry the request's token.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from lsp_server.edits import TextReplacement, apply_edits
 from lsp_server.errand import Errand, may_ask
 from lsp_server.errors import invalid_params
+from lsp_server.hunks import hunks
 from lsp_server.own_requests import count_of, document_of, instruction_of, plain, range_in, token_of
 from lsp_server.passage import Passage, to_rewrite
 from lsp_server.ranges import range_of, span_of
@@ -53,15 +55,16 @@ async def _rewritten(errand: Errand, passage: Passage) -> dict[str, Any] | None:
 
 def _result(errand: Errand, revision: Revision) -> dict[str, Any]:
     snapshot, start, end = errand.snapshot, errand.anchor.start, errand.anchor.end
-    inside = [_shifted(item, -start) for item in revision.replacements]
-    hunks = [
-        {"range": range_of(snapshot, item.start, item.end), "newText": item.text} for item in revision.replacements
-    ]
+    before = snapshot.document.text[start:end]
+    after = apply_edits(before, [_shifted(item, -start) for item in revision.replacements])
     result = {
         "version": snapshot.document.version,
         "range": range_of(snapshot, start, end),
-        "newText": apply_edits(snapshot.document.text[start:end], inside),
-        "hunks": hunks,
+        "newText": after,
+        "hunks": [
+            {"range": range_of(snapshot, hunk.start, hunk.end), "newText": hunk.text}
+            for hunk in hunks(before, after, start)
+        ],
     }
     return result | ({"note": revision.note} if revision.note else {})
 

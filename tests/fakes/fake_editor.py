@@ -18,6 +18,7 @@ class FakeEditor:
     shown: list[str] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
     drafts: list[dict[str, Any]] = field(default_factory=list)
+    statuses: list[dict[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     edits: list[tuple[str, object]] = field(default_factory=list)
     progress: list[tuple[int | str, object]] = field(default_factory=list)
@@ -36,6 +37,9 @@ class FakeEditor:
 
     def send_draft(self, draft: dict[str, Any]) -> None:
         self.drafts.append(draft)
+
+    def send_status(self, status: dict[str, Any]) -> None:
+        self.statuses.append(status)
 
     async def create_progress(self, token: str) -> None:
         self.tokens.append(token)

@@ -90,6 +90,8 @@ class FakeEngine:
     replies: Sequence[Reply] = (Reply(),)
     state: EngineState = "ready"
     facts: Facts | None = FACTS
+    model: str = "scripted"
+    failure: EngineError | None = None
     state_after_start: EngineState = "ready"
     requests: list[Fill | Rewrite] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
@@ -109,9 +111,10 @@ class FakeEngine:
         if self.state == "off":
             self.move(self.state_after_start, "")
 
-    def move(self, state: EngineState, message: str) -> None:
-        """Change state as a real engine would, and tell."""
+    def move(self, state: EngineState, message: str, remedy: str = "") -> None:
+        """Change state as a real engine would, and tell. `remedy`: of one that failed."""
         self.state = state
+        self.failure = EngineError("internal", message, remedy) if state == "failed" and remedy else None
         self._moved.set()
         for callback in self._callbacks:
             callback(state, message)

@@ -6,7 +6,7 @@ command line (`lsp`, `--stdio`) is of no account. The members of a reply are tho
     {"text": "b", "drafts": [["x y", 1], "b"], "hold_drafts": true, "kind": "rewrite", "about": "Return b"}
 
 Adds methods for tests: request `test/engine` (what the engine saw), and the notifications `test/release` (let held
-answers go), `test/step {count?}` (let so many held drafts go), `test/state {state, message}` and
+answers go), `test/step {count?}` (let so many held drafts go), `test/state {state, message, remedy?}` and
 `test/loading {stage, fraction}`. `{"idle_limit_s": 2}` has a real engine process instead, which leaves after so many
 seconds without a job.
 """
@@ -73,7 +73,8 @@ def scripted_server(script: dict[str, Any], clock: Clock | None = None) -> Lacun
 
     @server.feature("test/state")
     def move(params: Any) -> None:
-        engine.move(params.state, params.message)
+        given = plain(params)
+        engine.move(given["state"], given["message"], given.get("remedy", ""))
 
     @server.feature("test/loading")
     def load(params: Any) -> None:

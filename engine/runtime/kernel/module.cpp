@@ -8,13 +8,15 @@
 #include <new>
 
 #include "forward.h"
+#include "softmax.h"
+#include "threads.h"
 
 namespace {
 
 using namespace lacuna;
 
 // Raised by one whenever a function's arguments or the layout of the weights change.
-constexpr long kInterface = 2;
+constexpr long kInterface = 3;
 
 thread_local Workspace workspace;
 
@@ -123,6 +125,58 @@ PyObject *layers(PyObject *, PyObject *const *given, Py_ssize_t count) {
     });
 }
 
+// Calls work(row) for every row, on up to `threads` threads.
+template <typename Work>
+PyObject *for_rows(std::size_t rows, int threads, const Work &work) {
+    const auto call = [](const void *given, std::uint32_t row, int) { (*static_cast<const Work *>(given))(row); };
+    return without_the_lock([&] { parallel_chunks(threads, static_cast<std::uint32_t>(rows), call, &work); });
+}
+
+PyObject *softmax_rows(PyObject *, PyObject *const *given, Py_ssize_t count) {
+    if (count != 9) {
+        PyErr_SetString(PyExc_TypeError, "softmax takes 9 arguments");
+        return nullptr;
+    }
+    Arguments arguments(given);
+    arguments.kernel();
+    const float *logits = arguments.address<float>();
+    const std::size_t rows = arguments.size();
+    const std::size_t width = arguments.size();
+    float *probs = arguments.address<float>();
+    std::int64_t *likeliest = arguments.address<std::int64_t>();
+    float *best = arguments.address<float>();
+    float *entropy = arguments.address<float>();
+    const int threads = arguments.threads();
+    if (PyErr_Occurred()) return nullptr;
+    return for_rows(rows, threads, [=](std::size_t row) {
+        const Peak peak = softmax(logits + row * width, width, probs + row * width);
+        likeliest[row] = peak.likeliest;
+        best[row] = peak.best;
+        entropy[row] = peak.entropy;
+    });
+}
+
+PyObject *drawn_rows(PyObject *, PyObject *const *given, Py_ssize_t count) {
+    if (count != 9) {
+        PyErr_SetString(PyExc_TypeError, "drawn takes 9 arguments");
+        return nullptr;
+    }
+    Arguments arguments(given);
+    arguments.kernel();
+    const float *probs = arguments.address<float>();
+    const std::size_t rows = arguments.size();
+    const std::size_t width = arguments.size();
+    const float *dice = arguments.address<float>();
+    const std::size_t tries = arguments.size();
+    const float top_p = arguments.number();
+    std::int64_t *places = arguments.address<std::int64_t>();
+    const int threads = arguments.threads();
+    if (PyErr_Occurred()) return nullptr;
+    return for_rows(rows, threads, [=](std::size_t row) {
+        places[row] = drawn(probs + row * width, width, dice + row * tries, tries, top_p);
+    });
+}
+
 PyObject *kernel_names(PyObject *, PyObject *) {
     int count = 0;
     const Kernel *const *found = kernels(count);
@@ -148,6 +202,13 @@ PyMethodDef methods[] = {
      "All layers of a pass; see `run_layers` in kernel/forward.h. table holds 74 numbers a layer: two norms, then\n"
      "qkv, output, gate_up and down, each with the two factors of its patch or zeros; a matrix is its weights,\n"
      "correction, scale, bias, inputs and outputs. Errors as of linear."},
+    {"softmax", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(softmax_rows)), METH_FASTCALL,
+     "softmax(kernel, logits, rows, width, probs, likeliest, best, entropy, threads)\n\n"
+     "Of each row; see kernel/softmax.h. All but the sizes are addresses: [rows, width] float32 twice, [rows] int64,\n"
+     "and [rows] float32 twice. Errors as of linear."},
+    {"drawn", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(drawn_rows)), METH_FASTCALL,
+     "drawn(kernel, probs, rows, width, dice, tries, top_p, places, threads)\n\n"
+     "Of each row of [rows, width] a place, an int64, by [rows, tries] dice; see kernel/softmax.h. Errors as of linear."},
     {"kernels", kernel_names, METH_NOARGS,
      "kernels()\n\nThe names of the kernels this processor can run, the fastest first; empty without AVX2."},
     {nullptr, nullptr, 0, nullptr},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tests.bench.beside.own_worker import OwnEngine, loaded
 from tests.bench.beside.texts import cases
-from tests.bench.growth.point import Point, point_of
+from tests.bench.growth.point import Point, point_of, sizes
 
 if TYPE_CHECKING:
     from engine.models.base import Context, Denoiser
@@ -19,20 +19,20 @@ REPEATS = 5
 ROWS = (1, 16)
 
 
-def curves(model: str, threads: int) -> Iterator[Point]:
+def curves(model: str, threads: int, *, quick: bool = False) -> Iterator[Point]:
     """Both curves. Loads the model."""
     engine = loaded(model, threads)
-    yield from context_curve(engine.model)
-    yield from gap_curve(engine)
+    yield from context_curve(engine.model, sizes(CONTEXT_TOKENS, quick=quick))
+    yield from gap_curve(engine, sizes(GAP_TOKENS, quick=quick))
 
 
-def context_curve(model: Denoiser) -> Iterator[Point]:
+def context_curve(model: Denoiser, lengths: Sequence[int]) -> Iterator[Point]:
     """Encoding a context of so many tokens, once; and passes of one and of sixteen rows on top of it."""
     import torch
 
     from engine.models.base import CanvasRows
 
-    for length in CONTEXT_TOKENS:
+    for length in lengths:
         # Ids that no other length begins with, so that nothing resident helps.
         ids = [(length + 7 * place) % model.facts.special.fim_prefix for place in range(length)]
         context = model.context_for(ids)
@@ -60,13 +60,13 @@ def _pass_seconds(model: Denoiser, context: Context, canvas: object, length: int
     return seconds
 
 
-def gap_curve(engine: OwnEngine) -> Iterator[Point]:
+def gap_curve(engine: OwnEngine, lengths: Sequence[int]) -> Iterator[Point]:
     """A text of at most so many tokens behind a prompt that is resident: a function told back with one small edit."""
     from dataclasses import replace
 
     request = cases("rewrite")[0].requests[0]
     engine.ask(replace(request, max_tokens=1), drafts=True)
-    for tokens in GAP_TOKENS:
+    for tokens in lengths:
         for curve, drafts in (("drafted gap, by tokens", True), ("causal gap, by tokens", False)):
             answers = [engine.ask(replace(request, max_tokens=tokens), drafts=drafts) for _ in range(3)]
             times = [(answer["ms"] - answer["ms_encode"]) / 1000 for answer in answers]

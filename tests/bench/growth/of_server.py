@@ -7,7 +7,8 @@ typing included.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
 
@@ -15,7 +16,7 @@ import psutil
 
 from engine.protocol.messages import Fill
 from lsp_server.engine_client import EngineProcess
-from tests.bench.growth.point import Point, point_of
+from tests.bench.growth.point import Point, point_of, sizes
 from tests.fakes.lsp_client import VSCODE, LspClient, area, change, initialize, start_process
 
 FILE_LINES = (1_000, 10_000, 100_000, 1_000_000)
@@ -24,6 +25,7 @@ CLIENTS = (1, 2, 4, 8)
 KEYS = 8
 PATIENCE_S = 120.0
 IDLE_GOAL_S = 0.5
+REST_S, RESTING_SHARE, REST_PATIENCE_S = 2.0, 0.05, 300.0
 SERVER = "tests.fakes.soak_server"
 
 
@@ -57,27 +59,29 @@ def text_of(lines: int) -> str:
     return "\n".join(found[:lines]) + "\n"
 
 
-async def key_seconds(client: LspClient, uri: str, line: int, typed: int) -> float:
-    """One character typed behind `typed` others on `line`, and the answer to the question at the new cursor."""
+async def key_seconds(client: LspClient, uri: str, line: int, typed: int) -> tuple[float, bool]:
+    """One character typed behind `typed` others on `line`, and the answer to the question at the new cursor; whether
+    it holds a text."""
     spot = (line, typed)
     began = perf_counter()
     client.send(change(typed + 1, "x", area(spot, spot), uri))
     message = client.ghost(line, typed + 1, uri, triggerKind=2)
     client.send(message)
-    await client.answer(message, PATIENCE_S)
-    return perf_counter() - began
+    found = await client.answer(message, PATIENCE_S)
+    return perf_counter() - began, bool(found["items"] if isinstance(found, dict) else found)
 
 
-async def typed(client: LspClient, uri: str, lines: int) -> list[float]:
-    """Latencies of some keys on a blank line in the middle of a document of `lines` lines, a first one left out."""
+async def typed(client: LspClient, uri: str, lines: int) -> tuple[list[float], float]:
+    """Latencies of some keys on a blank line in the middle of a document of `lines` lines, a first one left out; and
+    the share of them whose answer holds a text."""
     line = lines // 8 * 4 + 3
-    times = [await key_seconds(client, uri, line, count) for count in range(KEYS + 1)]
-    return times[1:]
+    keys = [await key_seconds(client, uri, line, count) for count in range(KEYS + 1)][1:]
+    return [seconds for seconds, _ in keys], sum(answered for _, answered in keys) / len(keys)
 
 
-async def file_curve(model: str) -> AsyncIterator[Point]:
+async def file_curve(model: str, lengths: Sequence[int]) -> AsyncIterator[Point]:
     """Keys in files of more and more lines; what opening cost, and what the server then holds."""
-    for lines in FILE_LINES:
+    for lines in lengths:
         async with server(model) as (client, process):
             uri = "file:///w/large.py"
             began = perf_counter()
@@ -85,39 +89,43 @@ async def file_curve(model: str) -> AsyncIterator[Point]:
             await client.request("workspace/executeCommand", {"command": "lacuna.status"})
             opened = perf_counter() - began
             before = _cpu_seconds(process)
-            times = await typed(client, uri, lines)
+            times, answered = await typed(client, uri, lines)
             spent = (_cpu_seconds(process) - before) / (KEYS + 1)
             rss = process.memory_info().rss / 1e6
-            yield point_of("a key, by lines of the file", lines, times, open_ms=opened * 1000, rss_mb=rss)
+            more = {"open_ms": opened * 1000, "rss_mb": rss, "answered": answered}
+            yield point_of("a key, by lines of the file", lines, times, **more)
             yield point_of("the server's processor time for a key, by lines", lines, [spent])
 
 
-async def documents_curve(model: str) -> AsyncIterator[Point]:
+async def documents_curve(model: str, counts: Sequence[int]) -> AsyncIterator[Point]:
     """Keys in one document of 1,000 lines while more and more of 200 lines are open."""
     async with server(model) as (client, process):
         uri = "file:///w/edited.py"
         client.open(text_of(1_000), uri=uri, version=0)
         version = 0
-        for count in OPEN_DOCUMENTS:
+        for count in counts:
             while version < count - 1:
                 version += 1
                 client.open(text_of(200), uri=f"file:///w/other_{version}.py")
             client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
             client.open(text_of(1_000), uri=uri, version=0)
-            times = await typed(client, uri, 1_000)
-            yield point_of("a key, by open documents", count, times, rss_mb=process.memory_info().rss / 1e6)
+            times, answered = await typed(client, uri, 1_000)
+            rss = process.memory_info().rss / 1e6
+            yield point_of("a key, by open documents", count, times, rss_mb=rss, answered=answered)
 
 
-async def clients_curve(model: str) -> AsyncIterator[Point]:
+async def clients_curve(model: str, counts: Sequence[int]) -> AsyncIterator[Point]:
     """Fills that 1, 2, 4, 8 clients ask of one engine at the same moment: until each has its answer."""
-    for count in CLIENTS:
+    for count in counts:
         clients = [EngineProcess(model, client=f"bench-{number}") for number in range(count)]
         try:
             await asyncio.gather(*(client.ready() for client in clients))
             times: list[float] = []
             began = perf_counter()
             for turn in range(3):
-                asked = (_fill_seconds(client, f"{turn}-{n}-{count}") for n, client in enumerate(clients))
+                # The process's own number: an engine that lives since an earlier run must not know the prompts.
+                name = f"{turn}-{count}-{os.getpid()}"
+                asked = (_fill_seconds(client, f"{name}-{n}") for n, client in enumerate(clients))
                 times += await asyncio.gather(*asked)
             total = perf_counter() - began
             yield point_of("a fill, by clients at once", count, times, fills_per_s=3 * count / total)
@@ -143,29 +151,48 @@ async def idle_curve(model: str, seconds: float) -> AsyncIterator[Point]:
             watched = {"server": process, "engine": psutil.Process((await engine.ready()).pid)}
         finally:
             await engine.close()
-        await asyncio.sleep(2.0)
+        rested = await _seconds_until_rest(list(watched.values()))
         before = {name: _cpu_seconds(each) for name, each in watched.items()}
         await asyncio.sleep(seconds)
         for name, each in watched.items():
             spent = _cpu_seconds(each) - before[name]
-            yield point_of(f"{name}: processor time at rest, by seconds", round(seconds), [spent], goal_s=IDLE_GOAL_S)
+            at_rest = f"{name}: processor time at rest, by seconds"
+            yield point_of(at_rest, round(seconds), [spent], goal_s=IDLE_GOAL_S, busy_before_s=rested)
 
 
-def curves(model: str, names: frozenset[str], idle_s: float) -> Iterator[Point]:
+async def _seconds_until_rest(watched: Sequence[psutil.Process]) -> float:
+    """How long the work goes on that follows an answer (the next prompt is encoded, costs are measured again)."""
+    began = perf_counter()
+    while perf_counter() - began < REST_PATIENCE_S:
+        before = sum(map(_cpu_seconds, watched))
+        await asyncio.sleep(REST_S)
+        if sum(map(_cpu_seconds, watched)) - before < REST_S * RESTING_SHARE:
+            return perf_counter() - began - REST_S
+    return perf_counter() - began
+
+
+def curves(model: str, names: frozenset[str], idle_s: float, *, quick: bool = False) -> Iterator[Point]:
     """The curves named, measured one after another."""
     made = {
-        "files": file_curve(model),
-        "documents": documents_curve(model),
-        "clients": clients_curve(model),
+        "files": file_curve(model, sizes(FILE_LINES, quick=quick)),
+        "documents": documents_curve(model, sizes(OPEN_DOCUMENTS, quick=quick)),
+        "clients": clients_curve(model, sizes(CLIENTS, quick=quick)),
         "idle": idle_curve(model, idle_s),
     }
     for name, points in made.items():
         if name in names:
-            yield from asyncio.run(_all(points))
+            yield from _as_measured(points)
 
 
-async def _all(points: AsyncIterator[Point]) -> list[Point]:
-    return [point async for point in points]
+def _as_measured(points: AsyncIterator[Point]) -> Iterator[Point]:
+    """Each point as soon as there is one."""
+
+    async def following() -> Point | None:
+        return await anext(points, None)
+
+    with asyncio.Runner() as runner:
+        while (point := runner.run(following())) is not None:
+            yield point
 
 
 def _cpu_seconds(process: psutil.Process) -> float:

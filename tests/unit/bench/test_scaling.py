@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.bench.growth.of_server import text_of
+from tests.bench.growth.of_server import _as_measured, text_of
 from tests.bench.growth.plot import draw, panels
-from tests.bench.growth.point import Point, point_of
-from tests.bench.scaling import merged, options_of, read
+from tests.bench.growth.point import Point, point_of, sizes
+from tests.bench.scaling import merged, options_of, read, write
 
 
 def test_a_point_is_the_median_and_the_worst_in_milliseconds() -> None:
@@ -34,7 +33,7 @@ def test_points_outlive_a_run_and_give_way_to_fresh_ones_of_their_curve(tmp_path
     file = tmp_path / "scaling.json"
     assert read(file) == []
     before = [point_of("a", 1, [0.1], more=2.0), point_of("b", 1, [0.1])]
-    file.write_text(json.dumps({"points": [asdict(point) for point in before]}))
+    write(file, before)
     assert read(file) == before
     fresh = [point_of("a", 2, [0.2])]
     assert merged(read(file), fresh) == [before[1], fresh[0]]
@@ -55,3 +54,24 @@ def test_the_command_line_refuses_a_curve_it_does_not_know() -> None:
     assert options_of(["--only", "files"]).only == ["files"]
     with pytest.raises(SystemExit):
         options_of(["--only", "lines"])
+
+
+def test_a_quick_run_takes_every_other_size_and_the_smallest() -> None:
+    assert options_of(["--quick"]).quick
+    assert sizes((1, 2, 4, 8), quick=True) == (1, 4)
+    assert sizes((1, 2, 4, 8), quick=False) == (1, 2, 4, 8)
+
+
+def test_points_are_told_as_they_are_measured() -> None:
+    made: list[int] = []
+
+    async def points() -> AsyncIterator[Point]:
+        for x in (1, 2):
+            made.append(x)
+            yield point_of("a", x, [0.1])
+
+    found = _as_measured(points())
+    assert made == []
+    assert next(found).x == 1
+    assert made == [1]
+    assert [point.x for point in found] == [2]

@@ -165,6 +165,11 @@ def test_a_value_of_a_json_document_follows_its_schema() -> None:
     assert found
 
 
+def test_the_schema_true_allows_any_document() -> None:
+    rules = Constraints(max_characters=1, allowed="12", json_schema="true")
+    assert served(Fill("1", "json", "[", "1]", max_tokens=8, constraints=rules), 1) in {"", "1", "2"}
+
+
 def test_of_several_holes_each_value_is_judged_when_it_is_made() -> None:
     schema = {"properties": {"n": {"type": "integer", "minimum": 20}, "m": {"type": "integer"}}}
     rules = Constraints(max_characters=3, allowed="0123456789 .", json_schema=json.dumps(schema))
@@ -218,6 +223,7 @@ def test_rules_hold_in_every_hole() -> None:
         (Constraints(must_parse=True), "nonsense", "no grammar of 'nonsense'"),
         (Constraints(json_schema="{"), "json", "no JSON"),
         (Constraints(json_schema="[]"), "json", "no JSON object"),
+        (Constraints(json_schema="false"), "json", "allows no document"),
         (Constraints(json_schema="[" * 100_000), "json", "no JSON"),
         (Constraints(json_schema='{"$ref": "#"}'), "json", "it refers to itself without end"),
         (Constraints(json_schema='{"type": "nonsense"}'), "json", "cannot be used"),

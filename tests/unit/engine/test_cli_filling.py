@@ -80,6 +80,14 @@ def test_more_marks_than_a_request_holds_are_several_requests() -> None:
     assert "a0 = 1\n" in engine.asked[1].prefix
 
 
+def test_marks_with_nothing_between_them_are_one_hole() -> None:
+    engine = Says(["w", "h"])
+    attempts = filled(engine, f"a = {MARK}{MARK}{MARK}\nb = {MARK}\n")
+    assert [attempt.inserted for attempt in attempts] == ["w", "h"]
+    assert attempts[-1].text == "a = w\nb = h\n"
+    assert [hole.island for hole in engine.asked[0].further] == ["\nb = "]
+
+
 def test_what_must_obey_goes_in_as_it_was_made_unless_the_tidied_text_obeys_too() -> None:
     text = f"x = 1 + {MARK}\n"
     tidied = filled(Says([" 2"]), text)[-1].inserted
@@ -106,6 +114,15 @@ def test_blanks_obey_nothing(said: str, options: list[str], tmp_path: Path, monk
     done = CliRunner().invoke(cli, ["fill", str(path), "--write", *options])
     assert (done.exit_code, path.read_text()) == (1, f"x = ({MARK})\n")
     assert "nothing to add" in done.output
+
+
+@pytest.mark.parametrize(("options", "said"), [(["--allow", ""], "--allow"), (["--json-schema", "-"], "--json-schema")])
+def test_an_option_that_says_nothing_is_refused(options: list[str], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text(f"[{MARK}]\n")
+    done = CliRunner().invoke(cli, ["fill", str(path), *options], input=" \n")
+    assert done.exit_code == 2
+    assert said in done.output
 
 
 def test_what_is_judged_as_a_whole_is_sent_as_a_whole() -> None:

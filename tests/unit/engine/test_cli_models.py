@@ -6,6 +6,7 @@ import io
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from engine.cli.main import cli
 from engine.cli.models import after_interrupt
+from engine.cli.pull_lines import PullLines
 from engine.cli.pull_view import Bars, PlainLines, counted, shown_pull
 from engine.store import PullProgress, Store
 from engine.store.sources import Fetch
@@ -50,14 +52,63 @@ def lacuna(store: Store, *arguments: str) -> Result:
     return CliRunner().invoke(cli, ["models", *arguments], obj=store)
 
 
+def listed(store: Store) -> dict[str, Any]:
+    (row,) = json.loads(lacuna(store, "list", "--json").stdout)["models"]
+    return dict(row)
+
+
 def test_list_says_what_is_here(tmp_path: Path) -> None:
     store = small_store(tmp_path, [GoodSource()])
-    assert json.loads(lacuna(store, "list", "--json").stdout)[0]["state"] == "absent"
+    assert listed(store)["status"] == "not here"
     store.pull(NAME)
-    (row,) = json.loads(lacuna(store, "list", "--json").stdout)
-    assert (row["name"], row["default"], row["state"], row["size"]) == (NAME, True, "ready", len(CONTENT))
+    row = listed(store)
+    assert (row["name"], row["default"], row["status"], row["size"]) == (NAME, True, "here", len(CONTENT))
     store.shelf(NAME).stamp(small_entry().files[0]).unlink()
-    assert json.loads(lacuna(store, "list", "--json").stdout)[0]["state"] == "unchecked"
+    assert listed(store)["status"] == "unchecked"
+
+
+def lines_of(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_a_pull_for_programs_ends_with_where_the_model_is(tmp_path: Path) -> None:
+    result = lacuna(small_store(tmp_path, [GoodSource()]), "pull", "--json")
+    *progress, last = lines_of(result)
+    assert (result.exit_code, last) == (0, {"event": "done", "path": str(tmp_path / "models" / NAME / FILE)})
+    assert progress
+    assert all(line["event"] == "progress" and 0 <= line["done"] <= len(CONTENT) for line in progress)
+    assert any("downloading small.gguf" in line["message"] and line["total"] == len(CONTENT) for line in progress)
+
+
+def test_a_pull_for_programs_that_fails_says_what_to_do(tmp_path: Path) -> None:
+    result = lacuna(small_store(tmp_path, [FailingSource()]), "pull", "--json")
+    last = lines_of(result)[-1]
+    assert result.exit_code == 1
+    assert last["event"] == "error"
+    assert last["message"]
+    assert last["remedy"]
+
+
+def test_a_pull_for_programs_that_is_interrupted_says_so(tmp_path: Path) -> None:
+    result = lacuna(small_store(tmp_path, [CtrlC()]), "pull", "--json")
+    assert result.exit_code == 130
+    last = lines_of(result)[-1]
+    assert (last["event"], last["message"]) == ("error", "interrupted")
+    assert "goes on" in last["remedy"]
+
+
+def test_lines_for_programs_are_thinned_out_but_sentences_are_not() -> None:
+    said: list[str] = []
+    now = [0.0]
+    lines = PullLines(said.append, lambda: now[0])
+    for count in range(100):
+        lines(PullProgress("downloading", "hub", "", count, 100))
+        now[0] += 0.01
+    assert 9 <= len(said) <= 11
+    before = len(said)
+    for _ in range(3):
+        lines(PullProgress("verifying", "hub", "verifying"))
+    assert len(said) == before + 3
 
 
 def test_list_for_people_names_models_and_the_default(tmp_path: Path) -> None:

@@ -137,3 +137,15 @@ def test_a_core_that_cannot_be_watched_is_refused(file: Path, monkeypatch: pytes
     assert result.exit_code == 1
     assert "cannot be looked at" in result.output
     assert not list(file.parent.glob("*.html"))
+
+
+@pytest.mark.usefixtures("tiny_core")
+def test_text_that_no_file_holds_yet_is_read_from_standard_input(file: Path) -> None:
+    unsaved = "def h(z):\r\n    return <fill>\r\n"
+    arguments = ["trace", "-", "--language", "python", "--at", "2:12", "--out", "unsaved.html", "--max-tokens", "4"]
+    result = CliRunner().invoke(cli, arguments, input=unsaved)
+    assert result.exit_code == 0, result.output
+    (gap,) = recorded(file.parent / "unsaved.html").gaps
+    assert gap.line == 2
+    assert gap.before.endswith("    return ")
+    assert file.read_text() == CODE

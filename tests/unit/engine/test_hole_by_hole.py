@@ -116,19 +116,18 @@ def test_closing_closes_the_run_under_way_and_begins_no_other() -> None:
 
 def test_an_open_hole_is_shown_as_what_its_language_allows() -> None:
     request = Fill("1", "json", '{"a": ', "}", further=(FurtherHole(', "b": '),))
-    assert json.loads(f'{{"a": 1{gap_of(request, ()).suffix}') == {"a": 1, "b": None}
+    assert json.loads(f'{{"a": 1{gap_of(request, {}, 0).suffix}') == {"a": 1, "b": None}
     assert shown_hole("python") == "..."
 
 
 def test_the_core_fills_all_holes_of_a_request_as_it_fills_each_alone() -> None:
-    core = EngineCore(tiny_denoiser(seed=4), clock=Clock(0.001), threads=1)
+    core = EngineCore(tiny_denoiser(seed=4), hole_order="top_down", clock=Clock(0.001), threads=1)
     done, drafts, _ = drive(core, REQUEST)
-    assert len(done.holes) == 3
-    made: list[Filled] = []
-    for _ in done.holes:
-        alone, _, _ = drive(EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1), gap_of(REQUEST, made))
-        made.append(Filled(alone.text, alone.stats.stop))
-    assert done.holes == tuple(made)
+    made: dict[int, Done] = {}
+    for number in range(3):
+        core_alone = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1)
+        made[number], _, _ = drive(core_alone, gap_of(REQUEST, made, number))
+    assert done.holes == tuple(Filled(alone.text, alone.stats.stop) for alone in made.values())
     assert {draft.hole for draft in drafts} <= {0, 1, 2}
     assert done.stats.tokens >= 3
     # What stands in front of the first hole is read once.

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import EngineCore
-from engine.lead import LIKELIEST, healed, settle_lead
+from engine.diffusion.cost_curve import CostCurve
+from engine.diffusion.denoise import Pass
+from engine.lead import LIKELIEST, healed, settle_lead, settle_lead_and_go_on, worth_expecting
 from engine.models.tiny import tiny_denoiser
-from engine.prompts import LEAD_CHARS, fill_prompt, lead_border
+from engine.prompts import LEAD_CHARS, expected_ids, fill_prompt, lead_border
 from engine.protocol.messages import Fill
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
@@ -150,3 +156,95 @@ def test_the_text_is_the_same_whatever_is_resident_and_however_long_the_lead(lea
     for end in range(len(request.prefix) - len(lead), len(request.prefix)):
         drive(warm, Fill("0", "python", request.prefix[:end], request.suffix, max_tokens=3))
     assert drive(warm, request)[0].text == expected
+
+
+LETTERS = [*WORDS, b"r", b"n"]
+LINE = {b"": [b"return"], b"return": [b" "], b" ": [b"y"], b"y": [b":"], b":": [b"(x"]}
+
+
+@pytest.mark.parametrize("options", [{}, {"max_tokens": 3}, {"max_tokens": 1}, {"max_lines": 1}])
+def test_a_key_along_with_the_last_answer_is_one_pass(options: dict[str, Any]) -> None:
+    model = WordModel(LETTERS, LINE)
+    engine = EngineCore(model, clock=Clock(), threads=1)
+    assert drive(engine, fill("x\n", **options))[0].text.startswith("return")
+    model.stepped.clear()
+    done, _, _ = drive(engine, fill("x\nret", **options))
+    fresh, _, _ = drive(EngineCore(WordModel(LETTERS, LINE), clock=Clock(), threads=1), fill("x\nret", **options))
+    assert (done.text, done.stats.stop, done.stats.tokens) == (fresh.text, fresh.stats.stop, fresh.stats.tokens)
+    assert done.stats.passes <= 1 + ("max_tokens" in options)
+    if not options:
+        assert len(model.stepped) == 1
+        assert done.stats.drafts == (("warm_start", 6, 6),)
+
+
+def test_an_answer_that_the_model_leaves_costs_one_pass_and_changes_nothing() -> None:
+    likes = dict(LINE)
+    model = WordModel(LETTERS, likes)
+    engine = EngineCore(model, clock=Clock(), threads=1)
+    assert drive(engine, fill("x\n"))[0].text == "return y:(x"
+    for word, others in ((b"", [b"ret"]), (b" ", [b"x"]), (b":", [b"\n"])):
+        changed = LINE | {word: others, b"ret": [b"u"], b"x": [b"u"]}
+        likes.clear()
+        likes.update(changed)
+        fresh = EngineCore(WordModel(LETTERS, changed), clock=Clock(), threads=1)
+        assert drive(engine, fill("x\nret"))[0].text == drive(fresh, fill("x\nret"))[0].text
+        likes.clear()
+        likes.update(LINE)
+        drive(engine, fill("x\n"))
+
+
+def test_who_watches_sees_what_the_lead_s_pass_settled() -> None:
+    model = WordModel(LETTERS, LINE)
+    engine = EngineCore(model, clock=Clock(), threads=1)
+    drive(engine, fill("x\n"))
+    seen: list[Pass] = []
+    engine.watch(seen.append)
+    drive(engine, fill("x\nret"))
+    (only,) = seen
+    kept = [candidate.token for candidate in only.draft[: only.accepted]]
+    assert only.settled == ()
+    assert model.tokenizer.decode_bytes(kept[:-1]) == b" y:(x"
+    assert kept[-1] in model.facts.special.end
+    assert only.logits.shape[0] == 1 + len(only.draft)
+
+
+def test_a_long_lead_and_what_is_expected_behind_it_leave_the_right_rows() -> None:
+    model = WordModel(LETTERS, LINE | {b"x": [b"return"]})
+    prompt = fill_prompt(fill("x\n" + "x" * 20 + "ret"), model.tokenizer, model.facts.special)
+    expected = model.tokenizer.encode("return y")
+    for ids, kept in ((expected, 3), (expected[:1], 1), ([*expected[:2], 2, 2], 2), ([2, 2], 0)):
+        context = model.context_for(prompt.ids)
+        model.encode(context, prompt.ids[context.length :])
+        begun = settle_lead_and_go_on(model, context, prompt, ids)
+        assert (begun.offered, begun.kept, begun.is_refused) == (len(ids), kept, kept == 0)
+        assert context.length == prompt.rows + kept
+        assert len(begun.ids) == kept
+
+
+def test_a_text_in_the_gap_that_begins_otherwise_is_still_a_draft_further_on() -> None:
+    words = [*LETTERS, b"a", b"b", b"c", b"d", b"e"]
+    chain = {left: [right] for left, right in itertools.pairwise([b"a", b"b", b"c", b"d", b"e"])}
+    engine = EngineCore(WordModel(words, chain | {b"": [b"return"], b"return": [b"a"]}), clock=Clock(), threads=1)
+    done, _, _ = drive(engine, replace(fill("x\nret"), draft="abcde"))
+    assert (done.text, done.stats.passes) == ("urnabcde", 1)
+
+
+def test_expected_ids_begin_with_the_token_that_is_healed() -> None:
+    tokenizer, special = WordTokenizer(LETTERS), WordModel(LETTERS, {}).facts.special
+
+    def expected(prefix: str, draft: str) -> bytes:
+        prompt = fill_prompt(fill(prefix), tokenizer, special)
+        return tokenizer.decode_bytes(expected_ids(prompt, replace(fill(prefix), draft=draft), tokenizer, special))
+
+    assert expected("x\nret", "urn x") == b"return x"
+    assert expected("x\nret", "u") == b"retu"
+    assert expected("x\nret", "") == b""
+    assert expected("x\n", "return") == b"", "no lead"
+
+
+@pytest.mark.parametrize(
+    ("price", "lead", "room", "count"),
+    [(0.05, 2, 8, 8), (0.05, 2, 3, 3), (0.05, 2, 0, 0), (3.0, 1, 8, 0), (3.0, 4, 8, 8)],
+)
+def test_as_much_is_expected_as_pays_beside_the_lead_s_rows(price: float, lead: int, room: int, count: int) -> None:
+    assert len(worth_expecting(range(8), lead, room, CostCurve.linear(price))) == count

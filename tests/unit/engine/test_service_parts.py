@@ -170,6 +170,7 @@ def test_options_go_before_the_environment() -> None:
 def test_as_many_threads_as_are_of_use_are_taken() -> None:
     assert read_config({"threads": 8}, {}, cores=2).threads == 8
     assert read_config({}, {"LACUNA_DEVICE": "CUDA"}).device == "cuda"
+    assert read_config({}, {"LACUNA_HOLE_ORDER": "Top_down"}).hole_order == "top_down"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +188,7 @@ def test_as_many_threads_as_are_of_use_are_taken() -> None:
         ({"idle_limit_s": "inf"}, {}, "--idle-limit-s must be 0 or more"),
         ({"transport": "pigeon"}, {}, "--transport must be one of auto, unix, tcp"),
         ({"model": " "}, {}, "--model must not be empty"),
+        ({"hole_order": "upwards"}, {}, "--hole-order must be one of least_doubt, top_down"),
         ({}, {"LACUNA_ADAPTER": "perhaps"}, "LACUNA_ADAPTER must be on or off"),
         ({}, {"LACUNA_WINDOW_TOKENS": "1.5"}, "LACUNA_WINDOW_TOKENS must be a number"),
     ],

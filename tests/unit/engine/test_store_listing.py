@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.models import state_of
+from engine.cli.models import status_of
 from engine.paths import Paths
 from engine.protocol.errors import EngineError
 from engine.store import Entry, PullError, Registry, Store
@@ -185,7 +185,7 @@ def store(home: Path, answer: Listing | SourceError = LISTING, source: Bringing 
 
 def test_before_it_is_pulled_a_model_of_the_hub_is_loadable_and_absent(tmp_path: Path) -> None:
     known = store(tmp_path)
-    assert state_of(known, known.find(NAME)) == "absent"
+    assert status_of(known, known.find(NAME)) == "not here"
     for ask in (known.path, known.verify, known.locate):
         with pytest.raises(EngineError, match="is not on this machine") as caught:
             ask(NAME)
@@ -199,7 +199,7 @@ def test_pulling_records_the_digests_and_the_commit(tmp_path: Path) -> None:
     assert (path / "model.safetensors" if path.is_dir() else path).read_bytes() == WEIGHTS
     assert source.entries[0].sources == (HubSpec("owner/model", COMMIT),)
     assert known.find(NAME).files == LISTING.files
-    assert state_of(known, known.find(NAME)) == "ready"
+    assert status_of(known, known.find(NAME)) == "here"
     later = store(tmp_path, SourceError("no_network", "no route"))
     assert later.path(NAME) == path
 
@@ -209,7 +209,7 @@ def test_bytes_that_are_not_those_listed_are_not_kept(tmp_path: Path) -> None:
     with pytest.raises(PullError) as caught:
         known.pull(NAME)
     assert caught.value.cause == "wrong_digest"
-    assert state_of(known, known.find(NAME)) == "absent"
+    assert status_of(known, known.find(NAME)) == "not here"
 
 
 def test_weights_that_changed_since_the_pull_are_refused(tmp_path: Path) -> None:
@@ -243,4 +243,4 @@ def test_a_damaged_listing_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "models" / NAME).mkdir(parents=True)
     (tmp_path / "models" / NAME / "files.json").write_text(text)
     assert known.find(NAME).files == ()
-    assert state_of(known, changed(known.find(NAME))) == "absent"
+    assert status_of(known, changed(known.find(NAME))) == "not here"

@@ -35,6 +35,7 @@ def test_a_client_that_says_nothing_can_nothing() -> None:
         ({"workspace": {"configuration": True}}, "pulls_configuration"),
         ({"workspace": {"didChangeConfiguration": {"dynamicRegistration": True}}}, "watches_configuration"),
         ({"experimental": {"lacuna": {"drafts": True}}}, "wants_drafts"),
+        ({"experimental": {"lacuna": {"status": True}}}, "wants_status"),
     ],
 )
 def test_each_boolean_has_its_source(raw: dict[str, Any], field: str) -> None:

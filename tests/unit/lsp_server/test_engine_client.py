@@ -151,7 +151,7 @@ async def test_a_request_while_it_starts_or_loads_fails_at_once(home: Path) -> N
         assert caught.value.kind == "loading"
         may_load.set()
         assert await engine.ready() == FACTS
-        assert (states, engine.facts) == (["starting", "loading", "ready"], FACTS)
+        assert (states, engine.facts) == (["loading", "ready"], FACTS)
         await engine.close()
 
 
@@ -262,7 +262,7 @@ async def test_a_lost_engine_fails_what_waits_and_is_found_again(home: Path, las
         with pytest.raises(EngineGone):
             await engine.submit(fill("a"))
         assert (await engine.submit(fill("a"), wait=True)).text == "again"
-        assert states == ["starting", "loading", "ready"]
+        assert states == ["starting", "ready"]
         await engine.close()
 
 
@@ -298,9 +298,14 @@ async def test_a_missing_model_is_tried_again_only_when_asked(home: Path) -> Non
                 await engine.submit(fill(), wait=True)
             assert caught.value.kind == "model_missing"
         assert (engine.state, told) == ("failed", [])
+        failure = engine.failure
+        assert failure is not None
+        assert (failure.message, failure.remedy) == ("no file", "pull it")
         engine.start()
         assert await engine.ready() == FACTS
-        assert [state for state, _ in told] == ["starting", "loading", "ready"]
+        assert engine.failure is not failure
+        # The one that answered was there already: nothing was started.
+        assert [state for state, _ in told] == ["ready"]
         await engine.close()
 
 

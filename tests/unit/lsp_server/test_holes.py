@@ -24,6 +24,7 @@ def found(text: str, markers: tuple[str, ...] = MARKERS) -> list[str]:
     [
         ("return <fill>", ["return ‹<fill>›"]),
         ("f(<fill>, <fill>)", ["f(‹<fill>›, ‹<fill>›)"]),
+        ("x = <fill><fill>\ny = <fill>", ["x = ‹<fill><fill>›", "y = ‹<fill>›"]),
         ("def f():\n    ...\n", ["def f():", "    ‹...›"]),
         ("def f(): ...\n", ["def f(): ‹...›"]),
         ("async def f(a: int) -> int:  ...\r\nx", ["async def f(a: int) -> int:  ‹...›", "x"]),
