@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -38,12 +39,12 @@ def engines(tmp_path: Path) -> Callable[[], list[psutil.Process]]:
     return find
 
 
-def ready(editor: Neovim) -> dict:
+def ready(editor: Neovim) -> dict[str, Any]:
     """The server's status once its engine is ready."""
 
-    def status() -> dict | None:
+    def status() -> dict[str, Any]:
         answer = editor.server_request("workspace/executeCommand", STATUS)
-        return answer if answer and answer["state"] == "ready" else None
+        return answer if answer and answer["state"] == "ready" else {}
 
     return editor.wait(status)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.fakes.neovim import Neovim
 
@@ -13,11 +14,11 @@ Start = Callable[..., Neovim]
 ADD = {"text": "(a, b):\n    return a + b"}
 
 
-def typed(start: Start, write: Write, text: str = "def add", script: dict | None = None, **more: object) -> Neovim:
-    """An editor with one line in front, in whose second line `text` has just been typed."""
-    editor = start(script or {"replies": [ADD]}, **more)
+def typed(start: Start, write: Write, script: dict[str, Any] | None = None) -> Neovim:
+    """An editor in whose second line the head of a function has just been typed."""
+    editor = start(script or {"replies": [ADD]})
     editor.open(write("x = 1\n"))
-    editor.keys(f"o{text}")
+    editor.keys("odef add")
     return editor
 
 

@@ -11,6 +11,7 @@ function M.start()
   require("lacuna.requests").listen(group)
   require("lacuna.ghost").listen(group)
   require("lacuna.rewrite").listen(group)
+  require("lacuna.status").listen(group)
   vim.api.nvim_create_autocmd("ColorScheme", { group = group, callback = require("lacuna.highlights").define })
   vim.api.nvim_create_autocmd("LspAttach", {
     group = group,

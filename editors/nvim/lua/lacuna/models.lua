@@ -3,6 +3,7 @@
 local cli = require("lacuna.cli")
 local notice = require("lacuna.notice")
 local server = require("lacuna.server")
+local status = require("lacuna.status")
 
 ---@class lacuna.Model
 ---@field name string
@@ -48,7 +49,7 @@ local function hear(name, line)
   end
   if event.event == "progress" and type(event.total) == "number" and event.total > 0 then
     pull.percent = math.floor(100 * event.done / event.total)
-    vim.cmd.redrawstatus({ bang = true })
+    status.changed()
   elseif event.event == "error" then
     return ("%s was not fetched: %s. %s"):format(name, event.message, event.remedy)
   end
@@ -69,7 +70,7 @@ function M.fetch(name)
   }, function(done)
     local was_stopped = pull == nil
     pull = nil
-    vim.cmd.redrawstatus({ bang = true })
+    status.changed()
     if done.code == 0 then
       use(name)
     elseif not was_stopped then

@@ -12,7 +12,8 @@ local timer ---@type uv.uv_timer_t?
 local languages = {}
 
 local function changed()
-  vim.api.nvim_exec_autocmds("User", { pattern = "LacunaStatus", modeline = false })
+  -- It asks for what is off here.
+  require("lacuna.status").changed()
 end
 
 local function stop_timer()

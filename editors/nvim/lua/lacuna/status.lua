@@ -18,18 +18,37 @@ local WORDS = {
   failed = "failed",
 }
 
+--- Something that the status line says has changed.
+---@param data? lacuna.StatusParams
+function M.changed(data)
+  vim.api.nvim_exec_autocmds("User", { pattern = "LacunaStatus", modeline = false, data = data })
+  vim.cmd.redrawstatus({ bang = true })
+end
+
 --- Handler of `lacuna/status`.
 ---@param params lacuna.StatusParams
 ---@param client_id integer
 function M.hear(params, client_id)
   told[client_id] = params
-  vim.api.nvim_exec_autocmds("User", { pattern = "LacunaStatus", modeline = false, data = params })
-  vim.cmd.redrawstatus({ bang = true })
+  M.changed(params)
 end
 
----@param client_id integer
-function M.forget(client_id)
-  told[client_id] = nil
+--- A server came to serve a buffer, or left it.
+---@param group integer
+function M.listen(group)
+  vim.api.nvim_create_autocmd({ "LspAttach", "LspDetach" }, {
+    group = group,
+    callback = function()
+      vim.schedule(function()
+        for client_id in pairs(told) do
+          if not vim.lsp.get_client_by_id(client_id) then
+            told[client_id] = nil
+          end
+        end
+        M.changed()
+      end)
+    end,
+  })
 end
 
 --- What the server of a buffer told last; nil where none serves it.
