@@ -22,6 +22,8 @@ SECTION = "lacuna"
 # The generated block of `contributes.configuration` is the one with this title; others beside it are the client's own.
 VSCODE_TITLE = "%lacuna.settings%"
 _TEXT_KEY = "lacuna.settings"
+# VS Code's preview of changes comes with nothing ticked, so that "Apply" alone does nothing: there undoing is easier.
+_VSCODE_DEFAULTS: Mapping[str, Value] = {"rewrite.confirm": False}
 _TABLE = re.compile(r"^\| setting \| default \| meaning \|\n(?:\|.*\n)+", re.MULTILINE)
 _MADE = "Made by `python -m lsp_server.settings_schema write`; change lsp_server/settings.py instead."
 _HELP_WIDTH = 78
@@ -43,7 +45,7 @@ def vscode_configuration() -> dict[str, Any]:
     """A block of `contributes.configuration`; its texts are those of `vscode_texts`."""
     properties = {
         f"{SECTION}.{rule.path}": {
-            **json_schema(default, rule),
+            **json_schema(_VSCODE_DEFAULTS.get(rule.path, default), rule),
             "scope": "resource" if rule.by_folder else "window",
             "markdownDescription": f"%{_TEXT_KEY}.{rule.path}%",
         }

@@ -48,6 +48,15 @@ def test_vs_code_has_a_text_for_every_setting() -> None:
     assert all(texts.values())
 
 
+def test_vs_code_s_defaults_are_the_server_s_but_for_the_preview_with_nothing_ticked() -> None:
+    schemas = {f"lacuna.{rule.path}": settings_schema.json_schema(default, rule) for _, default, rule in rules()}
+    properties = settings_schema.vscode_configuration()["properties"]
+    assert [name for name in schemas if properties[name]["default"] != schemas[name]["default"]] == [
+        "lacuna.rewrite.confirm"
+    ]
+    assert properties["lacuna.rewrite.confirm"]["default"] is False
+
+
 def test_what_opens_files_needs_trust_and_what_is_agreed_once_holds_for_the_window() -> None:
     assert "lacuna.privacy.openFiles" in settings_schema.vscode_restricted()
     assert "lacuna.inlineCompletion.enable" not in settings_schema.vscode_restricted()
