@@ -8,7 +8,7 @@ when nothing comes of it. Knows nothing of how a request is made or what an answ
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pygls.exceptions import JsonRpcRequestCancelled
@@ -21,6 +21,7 @@ from lsp_server.privacy import explained, refusal
 from lsp_server.progress import Progress, Token
 from lsp_server.question import ask
 from lsp_server.rebase import Anchor
+from lsp_server.rewrite_text import placed_draft
 from lsp_server.session import Session, Snapshot
 
 UNSETTLED = (
@@ -113,7 +114,7 @@ class Errand:
         snapshot = self.snapshot
         feed = draft_feed(self._session, snapshot, self._place, self._token) if request.wants_drafts else None
         expected = len(request.draft if isinstance(request, Fill) else request.selection) or _CHARS_OF_A_GAP
-        listener = self._listener(feed, expected, part or Part())
+        listener = self._listener(feed, expected, part or Part(), request)
         if self._session.engine.state != "ready":
             self._progress.say("waiting for the engine")
         done = await ask(self._session, self._job, request, listener)
@@ -137,14 +138,24 @@ class Errand:
             return None
         return Place(document, self._session.encoding, self.anchor.start, self.anchor.end)
 
-    def _listener(self, feed: DraftFeed | None, expected: int, part: Part) -> Callable[[Draft], None]:
+    def _listener(
+        self, feed: DraftFeed | None, expected: int, part: Part, request: Fill | Rewrite
+    ) -> Callable[[Draft], None]:
         def hear(draft: Draft) -> None:
             number = part.number + draft.hole
             if feed is not None:
-                feed(draft, number if part.count > 1 else None)
+                feed(_placed(draft, request), number if part.count > 1 else None)
             self._progress.report(draft.settled, expected, number, part.count)
 
         return hear
+
+
+def _placed(draft: Draft, request: Fill | Rewrite) -> Draft:
+    """A draft as it would stand in the document."""
+    if isinstance(request, Fill):
+        return draft
+    text, settled = placed_draft(draft.text, draft.settled, request.selection)
+    return replace(draft, text=text, settled=settled)
 
 
 def is_cut_off(filled: Filled) -> bool:

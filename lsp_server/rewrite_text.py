@@ -84,6 +84,35 @@ def clean_rewrite(
     return None if not body.strip() or result == chosen.text else result
 
 
+def placed_draft(text: str, settled: int, selection: str) -> tuple[str, int]:
+    """A rewrite's draft as it would stand in the place of `selection`, and how many code points of that are settled.
+
+    An engine is shown a selection without the indentation that all its lines share and without the blank lines around
+    it, and so are its drafts. The end is not known yet, so nothing is added there.
+    """
+    lines = [line for line in selection.split("\n") if line.strip()]
+    margin = _shared_margin(lines)
+    if text.startswith(margin):
+        margin = ""
+    above = "\n" * (len(selection) - len(selection.lstrip("\n"))) if lines else ""
+    placed, count, start = [], settled + len(above), 0
+    for line in text.split("\n"):
+        added = margin if line.strip() else ""
+        placed.append(added + line)
+        count += len(added) if start < settled else 0
+        start += len(line) + 1
+    return above + "\n".join(placed), count
+
+
+def _shared_margin(lines: list[str]) -> str:
+    """The indentation that all of `lines` begin with."""
+    margin = blanks_of(lines[0]) if lines else ""
+    for line in lines:
+        while not line.startswith(margin):
+            margin = margin[:-1]
+    return margin
+
+
 def _indented(lines: list[str], chosen: _Selection) -> list[str]:
     """`lines` at the selection's indentation; the first one without its own, which `lead` or `head` holds."""
     lines = _dedented(lines)

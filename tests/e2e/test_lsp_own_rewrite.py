@@ -82,6 +82,17 @@ async def test_several_run_at_once_and_each_draft_says_whose_it_is() -> None:
         client.claim_all("$/progress")
 
 
+async def test_drafts_stand_at_the_indentation_of_the_selection() -> None:
+    code = "class A:\n    def b(self):\n        return 1\n"
+    script = {"text": "def b(self):\n    return 2", "drafts": [["def b(self):\n    ret", 13]], "kind": "rewrite"}
+    async with lsp.session(script, capabilities=DRAFTS) as client:
+        client.open(code)
+        result = await client.request("lacuna/rewrite", params(lsp.area((1, 0), (3, 0)), "Return 2"))
+        assert result["newText"] == "    def b(self):\n        return 2\n"
+        draft = await client.expect("lacuna/draft")
+        assert (draft["text"], draft["settled"]) == ("    def b(self):\n        ret", 17)
+
+
 async def test_one_that_overlaps_takes_the_place_of_the_older_and_leaves_others() -> None:
     async with lsp.session({"text": "x = 1", "hold": True}) as client:
         client.open(CODE)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lsp_server.document import for_model
 from lsp_server.fences import code_in
-from lsp_server.rewrite_text import clean_rewrite
+from lsp_server.rewrite_text import clean_rewrite, placed_draft
 
 _PIECES = [
     "x = 1",
@@ -81,3 +81,28 @@ def test_control_tokens_in_the_persons_own_text_are_text(selection: str, instruc
     said = 'if token == "<|im_end|>":\n    halt()'
     assert clean_rewrite(said, "", selection, "", "python", instruction) == said + "\n"
     assert clean_rewrite("x = 1<|im_end|>y", "", "x = 2\n", "", "python", "Tidy.") == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "settled", "selection", "placed"),
+    [
+        ("a = 2\nb", 6, "a = 1\nb = 2\n", ("a = 2\nb", 6)),
+        ("a = 2\nb", 6, "    a = 1\n    b = 2\n", ("    a = 2\n    b", 10)),
+        ("a = 2\nb", 7, "    a = 1\n    b = 2\n", ("    a = 2\n    b", 15)),
+        ("a = 2\n\nif a:\n    b", 0, "\n\n  a = 1\n\n  b = 2", ("\n\n  a = 2\n\n  if a:\n      b", 2)),
+        ("    a = 2\n    b", 5, "    a = 1\n    b = 2\n", ("    a = 2\n    b", 5)),
+        ("a\n    b", 2, "a\n    b", ("a\n    b", 2)),
+        ("", 0, "\ta\n", ("", 0)),
+        ("é🙂\nx", 3, "\té\n\tx", ("\té🙂\n\tx", 4)),
+    ],
+)
+def test_a_draft_stands_where_its_text_will(text: str, settled: int, selection: str, placed: tuple[str, int]) -> None:
+    assert placed_draft(text, settled, selection) == placed
+
+
+@given(st.text("ab \n"), st.text("ab \n\t"), st.data())
+def test_what_is_settled_of_a_draft_stays_the_same_text(text: str, selection: str, data: st.DataObject) -> None:
+    settled = data.draw(st.integers(0, len(text)))
+    placed, count = placed_draft(text, settled, selection)
+    assert placed[:count].split() == text[:settled].split()
+    assert placed[count:].split() == text[settled:].split()
