@@ -118,7 +118,7 @@ async def _status(session: Session, _argument: object) -> dict[str, Any]:
         "documents": session.document_count,
         "jobs": session.inflight.count,
         "positionEncoding": str(session.encoding.value),
-        "enabled": session.settings.enable,
+        "enabled": session.settings.enable and not session.awaits_settings,
         "suggestions": session.typing.acceptance.counts(),
         "last": [{"kind": result.kind, "stats": asdict(result.stats)} for result in session.results],
     }

@@ -34,3 +34,14 @@ export function chromium(): string {
   if (found === undefined) throw new Error('no Chromium on the path: install it, or name one in LACUNA_TEST_CHROMIUM');
   return found;
 }
+
+/** The command that an editor is to start as its language server, steered by `folder`. */
+export function steeredServer(folder: string): readonly string[] {
+  return [python(), '-m', 'tests.fakes.steered_server', folder, 'lsp'];
+}
+
+/** What that command needs in its environment. */
+export function pythonPath(): Readonly<Record<string, string>> {
+  const paths = [repository, process.env.PYTHONPATH].filter((entry) => entry !== undefined && entry !== '');
+  return { PYTHONPATH: paths.join(path.delimiter) };
+}

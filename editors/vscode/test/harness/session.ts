@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Chromium } from './browser.ts';
 import { CodeServer } from './code_server.ts';
-import { extensionFolder, mediaFolder, probeFolder, python, repository } from './places.ts';
+import { extensionFolder, mediaFolder, probeFolder, python, pythonPath, repository, steeredServer } from './places.ts';
 import { type Script, Steering } from './steering.ts';
 import { eventually } from './wait.ts';
 import { Workbench } from './workbench.ts';
@@ -38,8 +38,8 @@ export class Session {
       extensions: { lacuna: unpacked(root), 'lacuna-probe': probeFolder },
       // What a rewrite changes is decided in the text; the stories about diffs say so themselves.
       userSettings: { 'lacuna.review.openDiff': 'never' },
-      machineSettings: { 'lacuna.server.command': steering.command },
-      environment: { ...steering.environment, LACUNA_HOME: emptyHome(root) },
+      machineSettings: { 'lacuna.server.command': steeredServer(steering.folder) },
+      environment: { ...pythonPath(), LACUNA_HOME: emptyHome(root) },
     });
     const chromium = await Chromium.start();
     const workbench = await Workbench.open(await chromium.window(), server, workspace);
@@ -47,6 +47,7 @@ export class Session {
     // The first text wakes the server.
     await session.file('first.py', '');
     await workbench.lacunaSays(/is ready|sleeps/, 60_000);
+    await workbench.hasSettings();
     return session;
   }
 
@@ -66,7 +67,8 @@ export class Session {
     this.engine = script.engine ?? 'scripted';
     await this.workbench.probe.evaluate((vscode) => vscode.commands.executeCommand('lacuna.restart'), undefined);
     await eventually('another server', () => this.steering.servers().length > before);
-    await this.workbench.lacunaSays(/is ready|sleeps/, patience);
+    await this.workbench.lacunaSays(/is ready|sleeps|starting|loading/, patience);
+    await this.workbench.hasSettings();
   }
 
   /** Back to the scripted engine, when the story before had another. */

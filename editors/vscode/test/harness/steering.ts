@@ -1,7 +1,6 @@
 /** The other end of `tests/fakes/steered_server.py`: what the engine is to say, and what it was asked. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { python, repository } from './places.ts';
 
 /** One reply of the scripted engine; see `replies_to` there. Drafts are [text, settled code points], each `draft_s` late. */
 export interface Answer {
@@ -35,6 +34,7 @@ export interface Seen {
   readonly prefix?: string;
   readonly selection?: string;
   readonly instruction?: string;
+  readonly seed?: number;
 }
 
 export class Steering {
@@ -44,17 +44,6 @@ export class Steering {
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
     this.set({});
-  }
-
-  /** The command that an editor is to start as its language server. */
-  get command(): readonly string[] {
-    return [python(), '-m', 'tests.fakes.steered_server', this.folder, 'lsp'];
-  }
-
-  /** What that command needs in its environment. */
-  get environment(): Readonly<Record<string, string>> {
-    const paths = [repository, process.env.PYTHONPATH].filter((entry) => entry !== undefined && entry !== '');
-    return { PYTHONPATH: paths.join(path.delimiter) };
   }
 
   set(script: Script): void {

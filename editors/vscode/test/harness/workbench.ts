@@ -158,6 +158,16 @@ export class Workbench {
     }, patience);
   }
 
+  /** Waits until the server has its settings: what is asked before is answered with nothing, and not asked again. */
+  async hasSettings(): Promise<void> {
+    await eventually('the settings to be there', () =>
+      this.probe.evaluate(
+        async (vscode) => (await vscode.commands.executeCommand<{ enabled: boolean }>('lacuna.status')).enabled,
+        undefined,
+      ),
+    );
+  }
+
   toast(text: string | RegExp): Locator {
     return this.page.locator('.notifications-toasts .notification-list-item', { hasText: text });
   }

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import type * as esbuild from 'esbuild';
 import { Chromium } from '../harness/browser.ts';
 import { CodeServer } from '../harness/code_server.ts';
-import { extensionFolder, probeFolder } from '../harness/places.ts';
+import { extensionFolder, probeFolder, pythonPath, steeredServer } from '../harness/places.ts';
 import { Steering } from '../harness/steering.ts';
 
 const LIMIT_MS = 240_000;
@@ -25,8 +25,8 @@ test('in the extension host', { timeout: LIMIT_MS }, async (context) => {
     server = await CodeServer.start({
       root,
       extensions: { 'lacuna-probe': probeFolder },
-      machineSettings: { 'lacuna.server.command': steering.command },
-      environment: { ...steering.environment, LACUNA_HOME: path.join(root, 'home'), LACUNA_STEERING: steering.folder },
+      machineSettings: { 'lacuna.server.command': steeredServer(steering.folder) },
+      environment: { ...pythonPath(), LACUNA_HOME: path.join(root, 'home'), LACUNA_STEERING: steering.folder },
       development: true,
     });
     const lines: string[] = [];

@@ -49,6 +49,7 @@ export function engineStories(tell: Tell): void {
       const other = await Workbench.open(page, session.server, folder);
       await other.documents.open('two.py');
       await other.lacunaSays(/is ready|sleeps/, 60_000);
+      await other.hasSettings();
       for (const [window, word] of [[workbench, 'hello'], [other, 'world']] as const) {
         await window.documents.select({ line: 1, character: 0 });
         await window.type('x');
@@ -69,6 +70,7 @@ export function engineStories(tell: Tell): void {
     process.kill(servers.at(-1)?.pid ?? 0, 'SIGKILL');
     await eventually('another server', () => session.steering.servers().length > servers.length);
     await workbench.lacunaSays(/is ready|sleeps/);
+    await workbench.hasSettings();
     await workbench.focus();
     await workbench.type('x = ');
     await workbench.ghostWith('ghost()');
