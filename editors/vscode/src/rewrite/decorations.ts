@@ -6,6 +6,7 @@
 import * as vscode from 'vscode';
 import { draftRows, shownText } from '../core/draft';
 import { type Hunk, preview } from '../core/hunks';
+import { isEmpty } from '../core/positions';
 import type { RewriteSession } from '../core/rewriteSession';
 import { toRange } from './conversion';
 import type { Rewrites } from './rewrites';
@@ -124,6 +125,8 @@ function shownHunk(session: RewriteSession, hunk: Hunk, document: vscode.TextDoc
     renderOptions: {
       after: {
         contentText: shownText(text, 4),
+        // Behind the text it replaces it keeps a distance; what is only inserted stands where it will.
+        ...(isEmpty(hunk.range) ? {} : { margin: '0 0 0 0.6em' }),
         backgroundColor: color('diffEditor.insertedTextBackground'),
         color: color('lacuna.settledForeground'),
       },
