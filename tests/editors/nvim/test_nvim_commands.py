@@ -57,7 +57,7 @@ def test_the_state_of_the_engine_is_in_the_status_line(start: Start, write: Writ
         editor.wait_shown(f"a.py {shown}")
         if state == "failed":
             editor.command("Lacuna status")
-            assert "the model is not here" in editor.told()[-1]
+            assert "model is not here" in editor.told()[-1]
 
 
 def test_a_model_that_is_not_here_is_fetched_after_a_yes_and_then_used(
