@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -57,16 +58,20 @@ def test_the_state_of_the_engine_is_in_the_status_line(start: Start, write: Writ
         editor.wait_shown(f"a.py {shown}")
         if state == "failed":
             editor.command("Lacuna status")
-            assert "the model is not here" in editor.told()[-1]
+            assert "model is not here" in editor.told()[-1]
 
 
 def test_a_model_that_is_not_here_is_fetched_after_a_yes_and_then_used(
     start: Start, write: Write, tmp_path: Path
 ) -> None:
-    models = [{"name": "small", "status": "here"}, {"name": "large", "status": "not here", "size": 7_000_000}]
+    models = [
+        {"name": "small", "status": "here"},
+        {"name": "large", "status": "not here", "size": 7_000_000},
+        {"name": "huge", "status": "later", "loadable": False, "size": None},
+    ]
     body = f"""
 if arguments[:2] == ["models", "list"]:
-    print(json.dumps({{"models": {models!r}}}))
+    print({json.dumps(json.dumps({"models": models}))})
 elif arguments[:2] == ["models", "pull"]:
     print(json.dumps({{"event": "progress", "done": 3, "total": 4}}), flush=True)
     while not (here / "go").exists():
@@ -81,8 +86,11 @@ else:
     choosing(editor, 2)
     editor.command("Lacuna model")
     asked = editor.wait(lambda: editor.lua("return #_G.asked == 2 and _G.asked"))
-    assert asked[0]["items"] == ["small, here", "large, not here, 7 MB"]
+    assert asked[0]["items"] == ["small, here", "large, not here, 7 MB", "huge, later"]
     assert [arguments[:2] for arguments, _ in calls(folder)] == [["models", "list"]]
+    choosing(editor, 3, 1)
+    editor.command("Lacuna model")
+    editor.wait(lambda: any("huge is known" in text for text in editor.told()))
     choosing(editor, 2, 1)
     editor.command("Lacuna model")
     editor.wait(lambda: editor.lua("return require('lacuna').statusline()") == "Lacuna: fetching large 75 %")

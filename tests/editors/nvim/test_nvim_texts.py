@@ -70,6 +70,20 @@ def test_an_untitled_buffer_is_served_once_it_has_a_language(start: Start) -> No
     editor.wait_lines("def add(a, b):", "    return a + b")
 
 
+def test_a_second_untitled_buffer_is_not_mixed_up_with_the_first(start: Start, write: Write) -> None:
+    editor = start(ADD)
+    editor.command("set filetype=python")
+    editor.wait_ready()
+    editor.command("set hidden")
+    editor.command("enew")
+    editor.command("set filetype=python")
+    editor.wait(lambda: any("without a name" in text for text in editor.told()))
+    assert editor.lua("return #vim.lsp.get_clients({ bufnr = 0 })") == 0
+    editor.command(f"write {write('', 'b.py').parent / 'c.py'}")
+    editor.command("edit")
+    editor.wait_ready()
+
+
 def test_prompts_terminals_and_what_plug_ins_show_are_left_alone(start: Start, write: Write) -> None:
     editor = start(ADD)
     editor.open(write("x = 1\n"))

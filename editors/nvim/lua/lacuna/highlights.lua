@@ -11,7 +11,7 @@ M.links = {
   LacunaUndecided = "Comment",
   LacunaAdd = "DiffAdd",
   LacunaDelete = "DiffDelete",
-  LacunaDeleteText = "DiffText",
+  LacunaDeleteText = "DiffChange",
 }
 
 function M.define()

@@ -19,6 +19,7 @@ function M.start()
       local client = vim.lsp.get_client_by_id(event.data.client_id)
       if client and client.name == require("lacuna.clients").NAME then
         require("lacuna.pause").attached()
+        require("lacuna.ghost.builtin").attached(event.buf)
       end
     end,
   })

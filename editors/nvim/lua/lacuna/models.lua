@@ -11,6 +11,7 @@ local status = require("lacuna.status")
 ---@field size? integer|string
 ---@field default? boolean
 ---@field licence? string
+---@field loadable? boolean false: no version of the server that is here can load it
 
 local M = {}
 
@@ -117,6 +118,10 @@ end
 local function choose(model)
   if model.status == "here" then
     use(model.name)
+    return
+  end
+  if model.loadable == false then
+    notice.tell(model.name .. " is known, but a later version of the server is the first to load it")
     return
   end
   vim.ui.select({ "Fetch it", "Not now" }, {

@@ -129,10 +129,31 @@ function M.root_of(buf)
   return vim.fs.root(buf, { { "pyproject.toml", "package.json", "Cargo.toml", "go.mod" }, ".git" })
 end
 
+--- Whether another buffer without a name is served already: both would be the same document to a server.
+---@param buf integer
+---@return boolean
+local function is_second_untitled(buf)
+  if vim.api.nvim_buf_get_name(buf) ~= "" then
+    return false
+  end
+  for _, client in ipairs(vim.lsp.get_clients({ name = "lacuna" })) do
+    for other in pairs(client.attached_buffers) do
+      if other ~= buf and vim.api.nvim_buf_get_name(other) == "" then
+        return true
+      end
+    end
+  end
+  return false
+end
+
 --- `root_dir` of the LSP configuration: starts a server only where there is one, and says once where there is none.
 ---@param buf integer
 ---@param on_dir fun(root?: string)
 function M.root_dir(buf, on_dir)
+  if is_second_untitled(buf) then
+    notice.tell_once("one buffer without a name is served at a time: write this one, then `:edit`")
+    return
+  end
   local root = M.root_of(buf)
   local command, problem = M.command(root)
   if command then

@@ -3,6 +3,7 @@
 --- One state for each buffer. The newest request wins; what it brings is fitted to what stands at the cursor then, so
 --- an answer that comes late shows nothing wrong.
 
+local builtin = require("lacuna.ghost.builtin")
 local clients = require("lacuna.clients")
 local menus = require("lacuna.ghost.menus")
 local offers = require("lacuna.ghost.offer")
@@ -164,6 +165,7 @@ function M.is_wanted(buf)
     and vim.b[buf].lacuna ~= false
     and clients.is_text(buf)
     and not pause.is_paused(buf)
+    and not builtin.is_on(buf)
     -- What a macro does is not typing.
     and vim.fn.reg_executing() == ""
 end
@@ -206,6 +208,9 @@ end
 ---@return boolean
 function M.is_shown()
   local buf = vim.api.nvim_get_current_buf()
+  if builtin.is_on(buf) then
+    return builtin.is_shown(buf)
+  end
   local _, left = current(buf)
   return left ~= nil and state_of(buf).dismissed ~= place(buf) and is_inserting()
 end
@@ -248,7 +253,27 @@ local function accept_part(buf, offer, left, part)
     { row = new_row, col = new_col, text = remaining, rest = rest, behind = offer.behind, command = offer.command },
   }
   state.index, state.chosen = 1, false
-  redraw(buf)
+  if builtin.is_on(buf) then
+    forget(buf)
+  else
+    redraw(buf)
+  end
+end
+
+---@param buf integer
+---@param part "all"|"word"|"line"
+---@param offer lacuna.ghost.Offer
+---@param left lacuna.ghost.Left
+local function put_in(buf, part, offer, left)
+  local piece = part == "word" and offers.first_word(left.text) or part == "line" and offers.first_line(left.text)
+  if piece and piece ~= "" and piece ~= left.text then
+    accept_part(buf, offer, left, piece)
+    return
+  end
+  local row, col = cursor()
+  forget(buf)
+  insert(buf, row, col, col + #left.rest, left.text)
+  tell_accepted(buf, offer)
 end
 
 --- Put in what is shown, all of it or its first word or line.
@@ -256,20 +281,20 @@ end
 ---@return boolean whether there was something
 function M.accept(part)
   local buf = vim.api.nvim_get_current_buf()
-  local offer, left = current(buf)
-  if not offer or not left or not M.is_shown() then
+  if not M.is_shown() then
     return false
   end
-  local piece = part == "word" and offers.first_word(left.text) or part == "line" and offers.first_line(left.text)
-  if piece and piece ~= "" and piece ~= left.text then
-    accept_part(buf, offer, left, piece)
+  if builtin.is_on(buf) then
+    builtin.accept(function(offer, left)
+      put_in(buf, part, offer, left)
+    end)
     return true
   end
-  local row, col = cursor()
-  forget(buf)
-  insert(buf, row, col, col + #left.rest, left.text)
-  tell_accepted(buf, offer)
-  return true
+  local offer, left = current(buf)
+  if offer and left then
+    put_in(buf, part, offer, left)
+  end
+  return offer ~= nil
 end
 
 ---@param state lacuna.ghost.State
@@ -286,6 +311,10 @@ end
 function M.choose(step)
   local buf = vim.api.nvim_get_current_buf()
   if not is_inserting() or not clients.is_text(buf) then
+    return
+  end
+  if builtin.is_on(buf) then
+    builtin.choose(step)
     return
   end
   local state = state_of(buf)
@@ -306,6 +335,10 @@ end
 function M.dismiss()
   local buf = vim.api.nvim_get_current_buf()
   local was_shown = M.is_shown()
+  if builtin.is_on(buf) then
+    builtin.dismiss(buf)
+    return was_shown
+  end
   forget(buf)
   if was_shown then
     state_of(buf).dismissed = place(buf)
