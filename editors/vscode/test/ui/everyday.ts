@@ -89,7 +89,7 @@ export function everydayStories(tell: Tell): void {
 
   tell('the menu behind the status', async (session, workbench) => {
     await session.file('menu-behind.py', '');
-    await workbench.status('Lacuna').click();
+    await workbench.statusItem.click();
     await workbench.row('Snooze').waitFor();
     await session.picture('menu');
   });

@@ -4,9 +4,9 @@ import { eventually } from '../harness/wait.ts';
 import type { Workbench } from '../harness/workbench.ts';
 import type { Tell } from './story.ts';
 
-const AREA = 'def area(width, height):\n    result = width * height\n    # the area\n    return result';
+const AREA = 'def area(width, height):\n    # the area\n    result = width * height\n    return result';
 const BEFORE = `import math\n\n\n${AREA}\n\n\nprint(area(2, 3))\n`;
-const SHORT = 'def area(w, h):\n    result = w * h\n    # the area\n    return result  # done';
+const SHORT = 'def area(w, h):\n    # the area\n    result = w * h\n    return result  # done';
 
 /** Selects `text`, asks for a rewrite with the key, and types what is to change. */
 export async function rewrite(workbench: Workbench, text: string, instruction: string): Promise<void> {
@@ -28,7 +28,7 @@ export async function nothingLeft(workbench: Workbench): Promise<void> {
     return true;
   });
   await eventually('no dimmed text', async () => (await workbench.dimmed()).length === 0);
-  await workbench.status('Lacuna').locator('.codicon-loading').waitFor({ state: 'detached' });
+  await workbench.statusItem.locator('.codicon-loading').waitFor({ state: 'detached' });
 }
 
 const draftsOf = (text: string): (readonly [string, number])[] => [
@@ -63,7 +63,7 @@ export function rewriteStories(tell: Tell): void {
   });
 
   tell('the changes of a rewrite as a diff, decided there', async (session, workbench) => {
-    const longer = SHORT.replace('\n    # the area', '\n    if result < 0:\n        raise ValueError(result)');
+    const longer = SHORT.replace('    return', '    if result < 0:\n        raise ValueError(result)\n    return');
     session.steering.reply({ kind: 'rewrite', text: longer });
     await workbench.documents.setting('lacuna.review.openDiff', 'auto');
     try {
