@@ -4,9 +4,9 @@ import { eventually } from '../harness/wait.ts';
 import type { Workbench } from '../harness/workbench.ts';
 import type { Tell } from './story.ts';
 
-const AREA = 'def area(width, height):\n    # the area\n    result = width * height\n    return result';
+const AREA = 'def area(width, height):\n    # the area\n    result = width * height\n\n    return result';
 const BEFORE = `import math\n\n\n${AREA}\n\n\nprint(area(2, 3))\n`;
-const SHORT = 'def area(w, h):\n    # the area\n    result = w * h\n    return result  # done';
+const SHORT = 'def area(w, h):\n    # the area\n    result = w * h\n\n    return result  # done';
 
 /** Selects `text`, asks for a rewrite with the key, and types what is to change. */
 export async function rewrite(workbench: Workbench, text: string, instruction: string): Promise<void> {
