@@ -10,6 +10,9 @@ import { type Script, Steering } from './steering.ts';
 import { eventually } from './wait.ts';
 import { Workbench } from './workbench.ts';
 
+/** Pictures that the README shows, and the package therefore holds. */
+const SHOWN = new Set(['ghost-text', 'rewrite-running', 'rewrite-review', 'rewrite-diff', 'holes-filled']);
+
 export class Session {
   readonly root: string;
   readonly workspace: string;
@@ -83,7 +86,7 @@ export class Session {
     mkdirSync(folder, { recursive: true });
     const file = path.join(folder, `${name}.png`);
     await workbench.page.screenshot({ path: file });
-    if (process.env.LACUNA_UPDATE_SCREENSHOTS === '1') {
+    if (process.env.LACUNA_UPDATE_SCREENSHOTS === '1' && SHOWN.has(name)) {
       mkdirSync(mediaFolder, { recursive: true });
       copyFileSync(file, path.join(mediaFolder, `${name}.png`));
     }
