@@ -117,10 +117,10 @@ class Neovim:
         # A round trip, so that what was said has been taken in.
         self.server_request("workspace/executeCommand", {"command": "lacuna.status"})
 
-    def wait(self, condition: Callable[[], Value], complaint: str = "") -> Value:
-        """The first true value of `condition`. Raises AssertionError with what is on the screen after `PATIENCE_S`."""
+    def wait(self, condition: Callable[[], Value], complaint: str = "", patience_s: float = PATIENCE_S) -> Value:
+        """The first true value of `condition`. Raises AssertionError with what is on the screen after `patience_s`."""
         # Naps are counted, not time: a machine that stood still has not kept anybody waiting.
-        for _ in range(round(PATIENCE_S / NAP_S)):
+        for _ in range(round(patience_s / NAP_S)):
             if value := condition():
                 return value
             time.sleep(NAP_S)

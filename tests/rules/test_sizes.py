@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from pathlib import PurePosixPath
+import os
+from pathlib import Path, PurePosixPath
 
-from tests.rules.sources import sources
+from tests.rules.sources import ROOT, sources
 
 MOST_LINES_IN_A_FILE = 400
 MOST_LINES_IN_A_FUNCTION = 60
@@ -18,6 +19,16 @@ def test_no_file_is_too_long() -> None:
         for source in sources("lsp_server", "engine", "tests")
         if (count := source.text.count("\n")) > MOST_LINES_IN_A_FILE
     ]
+    assert long == []
+
+
+def test_no_file_of_an_editor_s_client_is_too_long() -> None:
+    own = []
+    for folder, folders, names in os.walk(ROOT / "editors"):
+        folders[:] = [name for name in folders if name not in {"node_modules", "dist"}]
+        own += [Path(folder, name) for name in names if Path(name).suffix in {".ts", ".mjs", ".lua"}]
+    assert len(own) > 10
+    long = [path for path in own if path.read_text(encoding="utf-8").count("\n") > MOST_LINES_IN_A_FILE]
     assert long == []
 
 

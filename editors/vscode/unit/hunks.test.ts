@@ -8,6 +8,7 @@ import {
   needsDiff,
   preview,
   propose,
+  rowsBeside,
   withLineEnds,
 } from '../src/core/hunks';
 
@@ -86,6 +87,7 @@ test('in the document a hunk around the cursor goes before a nearer line', () =>
 test('only new lines need a diff', () => {
   assert.equal(needsDiff(hunksFrom([{ range: range(1, 0, 2, 0), newText: 'one line' }])), false);
   assert.equal(needsDiff(hunksFrom([{ range: range(1, 0, 1, 0), newText: 'two\nlines' }])), true);
+  assert.equal(needsDiff(hunksFrom([{ range: range(1, 0, 2, 4), newText: 'two\nlines' }])), false);
 });
 
 test('a new text takes the line ends of the document', () => {
@@ -106,4 +108,16 @@ test('new lines are shown behind the line above, where they begin', () => {
   assert.deepEqual(shown(3, '    a\n    b\n'), [{ isAbove: true, text: ' ⏎ a ⏎ b' }]);
   assert.deepEqual(shown(0, 'a\nb\n'), [{ isAbove: false, text: 'a ⏎ b ⏎ ' }]);
   assert.deepEqual(shown(3, 'word '), [{ isAbove: false, text: 'word ' }]);
+});
+
+test('as many new lines as old ones are shown each beside its own', () => {
+  const rows = (newText: string) => hunksFrom([{ range: range(4, 4, 5, 9), newText }]).map((hunk) => rowsBeside(hunk));
+  assert.deepEqual(rows('def f(w):\r\n    return w'), [
+    [
+      { line: 4, text: 'def f(w):' },
+      { line: 5, text: 'return w' },
+    ],
+  ]);
+  assert.deepEqual(rows('one line'), [[]]);
+  assert.deepEqual(rows('a\nb\nc'), [[]]);
 });

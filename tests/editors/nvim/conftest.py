@@ -1,21 +1,31 @@
-"""Fixtures of the Neovim lane: an editor around a scripted engine."""
+"""Fixtures of the Neovim lane: an editor around a scripted engine.
+
+The lane runs on Linux only: nowhere else does a package bring Neovim.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fakes.neovim import Neovim, scripted
+if TYPE_CHECKING:
+    from tests.fakes.neovim import Neovim
 
-Start = Callable[..., Neovim]
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """What imports Neovim's package is not even looked at where there is none."""
+    return True if sys.platform != "linux" and collection_path.name.startswith("test_nvim") else None
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path) -> Iterator[Callable[..., Neovim]]:
     """Starts Neovims: `start({"replies": [...]})` with a scripted engine, `start(options={...})` with anything."""
+    from tests.fakes.neovim import Neovim, scripted
+
     running: list[Neovim] = []
 
     def make(script: dict[str, Any] | None = None, *, options: dict[str, Any] | None = None, **more: Any) -> Neovim:

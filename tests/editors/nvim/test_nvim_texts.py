@@ -74,8 +74,7 @@ def test_a_second_untitled_buffer_is_not_mixed_up_with_the_first(start: Start, w
     editor = start(ADD)
     editor.command("set filetype=python")
     editor.wait_ready()
-    editor.command("set hidden")
-    editor.command("enew")
+    editor.command("new")
     editor.command("set filetype=python")
     editor.wait(lambda: any("without a name" in text for text in editor.told()))
     assert editor.lua("return #vim.lsp.get_clients({ bufnr = 0 })") == 0

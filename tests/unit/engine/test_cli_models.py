@@ -89,6 +89,7 @@ def test_a_pull_for_programs_that_fails_says_what_to_do(tmp_path: Path) -> None:
     assert last["remedy"]
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 def test_a_pull_for_programs_that_is_interrupted_says_so(tmp_path: Path) -> None:
     result = lacuna(small_store(tmp_path, [CtrlC()]), "pull", "--json")
     assert result.exit_code == 130

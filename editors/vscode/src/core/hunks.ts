@@ -70,12 +70,31 @@ export function nearestHunk(hunks: readonly Hunk[], position: Position): number 
 
 /** Whether a hunk brings lines that cannot be shown beside the old text. */
 export function needsDiff(hunks: readonly Hunk[]): boolean {
-  return hunks.some((hunk) => splitLines(hunk.newText).length > 1);
+  return hunks.some((hunk) => splitLines(hunk.newText).length > 1 && !rowsBeside(hunk).length);
 }
 
 /** `text` with the line ends of the document it goes into. */
 export function withLineEnds(text: string, eol: '\n' | '\r\n'): string {
   return splitLines(text).join(eol);
+}
+
+/** A new line, without its indentation, and the line of the document that it is shown beside. */
+export interface Row {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The new lines of a hunk that has as many as it replaces, of which there are several; nothing for any other. */
+export function rowsBeside({ range, newText }: Hunk): Row[] {
+  const lines = splitLines(newText);
+  const areAlike = lines.length > 1 && lines.length === range.end.line - range.start.line + 1;
+  return areAlike
+    ? lines.map((line, index) => ({ line: range.start.line + index, text: shortened(line.trimStart()) }))
+    : [];
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST_PREVIEW ? `${text.slice(0, LONGEST_PREVIEW)}…` : text;
 }
 
 const LONGEST_PREVIEW = 160;
@@ -96,5 +115,5 @@ export function preview({ range, newText }: Hunk): Preview {
   }
   const [first = '', ...rest] = isAbove ? ['', ...lines] : lines;
   const line = [first, ...rest.map((next) => next.trimStart())].join(BREAK);
-  return { isAbove, text: line.length > LONGEST_PREVIEW ? `${line.slice(0, LONGEST_PREVIEW)}…` : line };
+  return { isAbove, text: shortened(line) };
 }

@@ -5,7 +5,7 @@
 
 import * as vscode from 'vscode';
 import { draftRows, shownText } from '../core/draft';
-import { type Hunk, preview } from '../core/hunks';
+import { type Hunk, preview, rowsBeside } from '../core/hunks';
 import { isEmpty } from '../core/positions';
 import type { RewriteSession } from '../core/rewriteSession';
 import { toRange } from './conversion';
@@ -61,7 +61,9 @@ export class Decorations implements vscode.Disposable {
     const sessions = isSideOfDiff(editor) ? [] : this.rewrites.of(editor.document.uri);
     const running = sessions.filter((session) => session.phase === 'running');
     const drafted = running.filter((session) => session.draft);
-    const hunks = sessions.flatMap((session) => session.hunks.map((hunk) => shownHunk(session, hunk, editor.document)));
+    const hunks = sessions.flatMap((session) =>
+      session.hunks.flatMap((hunk) => shownHunk(session, hunk, editor.document)),
+    );
     editor.setDecorations(
       this.waiting,
       running.filter((session) => !session.draft).map((session) => toRange(session.range)),
@@ -116,21 +118,31 @@ function shownDraft(session: RewriteSession, editor: vscode.TextEditor): vscode.
   });
 }
 
-function shownHunk(session: RewriteSession, hunk: Hunk, document: vscode.TextDocument): vscode.DecorationOptions {
+/** Line by line where there are as many new ones as old ones, on one line otherwise. */
+function shownHunk(session: RewriteSession, hunk: Hunk, document: vscode.TextDocument): vscode.DecorationOptions[] {
+  const hoverMessage = hover(session, hunk);
+  const rows = rowsBeside(hunk).filter(({ line }) => line < document.lineCount);
+  if (rows.length) {
+    const whole = toRange(hunk.range);
+    return rows.map(({ line, text }) => {
+      const { range, firstNonWhitespaceCharacterIndex } = document.lineAt(line);
+      const part = whole.intersection(range.with(range.start.with({ character: firstNonWhitespaceCharacterIndex })));
+      return { range: part ?? range, hoverMessage, renderOptions: { after: inserted(text, true) } };
+    });
+  }
   const { isAbove, text } = preview(hunk);
   const above = () => document.lineAt(Math.min(hunk.range.start.line, document.lineCount) - 1).range.end;
+  const range = isAbove ? new vscode.Range(above(), above()) : toRange(hunk.range);
+  return [{ range, hoverMessage, renderOptions: { after: inserted(text, !isEmpty(hunk.range)) } }];
+}
+
+/** Behind the text it replaces it keeps a distance; what is only inserted stands where it will. */
+function inserted(text: string, isApart: boolean): vscode.ThemableDecorationAttachmentRenderOptions {
   return {
-    range: isAbove ? new vscode.Range(above(), above()) : toRange(hunk.range),
-    hoverMessage: hover(session, hunk),
-    renderOptions: {
-      after: {
-        contentText: shownText(text, 4),
-        // Behind the text it replaces it keeps a distance; what is only inserted stands where it will.
-        ...(isEmpty(hunk.range) ? {} : { margin: '0 0 0 0.6em' }),
-        backgroundColor: color('diffEditor.insertedTextBackground'),
-        color: color('lacuna.settledForeground'),
-      },
-    },
+    contentText: shownText(text, 4),
+    ...(isApart ? { margin: '0 0 0 0.6em' } : {}),
+    backgroundColor: color('diffEditor.insertedTextBackground'),
+    color: color('lacuna.settledForeground'),
   };
 }
 
