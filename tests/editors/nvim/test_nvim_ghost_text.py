@@ -31,6 +31,8 @@ def test_what_is_typed_brings_ghost_text_and_tab_puts_it_in(start: Start, write:
     editor.keys("<Tab>")
     editor.wait_lines("x = 1", "def add(a, b):", "    return a + b")
     assert editor.cursor() == (3, len("    return a + b"))
+    status = {"command": "lacuna.status"}
+    editor.wait(lambda: editor.server_request("workspace/executeCommand", status)["suggestions"]["accepted"] == 1)
 
 
 def test_one_undo_takes_back_what_was_accepted_and_no_more(start: Start, write: Write) -> None:
