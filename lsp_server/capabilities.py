@@ -37,6 +37,11 @@ class Capabilities:
     wants_drafts: bool = False
     wants_status: bool = False
 
+    @property
+    def shows_loading(self) -> bool:
+        """Whether loading belongs into the editor's own progress: one that shows `lacuna/status` would say it twice."""
+        return self.shows_progress and not self.wants_status
+
 
 def resolve(client: Mapping[str, Any]) -> Capabilities:
     """Booleans from the capabilities of an `initialize` request."""

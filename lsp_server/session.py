@@ -81,7 +81,7 @@ class Session:
         self._told: set[str] = set()
         self.engine_message = ""
         self._retried_at: float | None = None
-        self._engine_progress = EngineProgress(editor, clock, self.progress, lambda: self.capabilities.shows_progress)
+        self._engine_progress = EngineProgress(editor, clock, self.progress, lambda: self.capabilities.shows_loading)
         self.status = StatusFeed(editor, clock, engine, lambda: self.capabilities.wants_status)
         engine.on_state(self._on_engine_state)
         engine.on_loading(self._engine_progress.heard)

@@ -71,7 +71,7 @@ export interface RewriteResult {
   /** The selection, which may have moved. */
   readonly range: Range;
   readonly newText: string;
-  /** The smallest edits that make `newText` of the selection: in order, not overlapping. */
+  /** Changed lines, or the changed words of one line, that make `newText` of the selection: in order, not overlapping. */
   readonly hunks: readonly Replacement[];
   readonly note?: string;
 }

@@ -22,10 +22,10 @@ pytestmark = pytest.mark.asyncio
 class Bench:
     """A session whose engine is off, in an editor that shows progress unless `shows` says no."""
 
-    def __init__(self, editor: FakeEditor | None = None, *, shows: bool = True) -> None:
+    def __init__(self, editor: FakeEditor | None = None, *, shows: bool = True, wants_status: bool = False) -> None:
         self.engine, self.editor, self.clock = FakeEngine(state="off"), editor or FakeEditor(), FakeClock()
         self.session = Session(self.engine, self.editor, self.clock)
-        self.session.begin(Capabilities(shows_progress=shows), None)
+        self.session.begin(Capabilities(shows_progress=shows, wants_status=wants_status), None)
 
     async def move(self, *states: EngineState, seconds: float = 0.0) -> None:
         for state in states:
@@ -92,6 +92,13 @@ class Refusing(FakeEditor):
 
     async def create_progress(self, token: str) -> None:
         raise JsonRpcRequestCancelled
+
+
+async def test_an_editor_that_shows_the_status_is_not_told_twice() -> None:
+    bench = Bench(wants_status=True)
+    await bench.move("starting", "loading", seconds=2 * LONG_S)
+    await bench.move("ready")
+    assert bench.sent() == []
 
 
 async def test_an_editor_that_refuses_a_token_sees_nothing() -> None:
