@@ -104,12 +104,15 @@ def width_of(blanks: str, tab_width: int) -> int:
     return sum(tab_width if blank == "\t" else 1 for blank in blanks)
 
 
-def fitted(lines: Sequence[str], *, head: str, origin: str, unit: str, language: Language) -> list[str]:
+def fitted(
+    lines: Sequence[str], *, head: str, origin: str, unit: str, language: Language, margin: str = ""
+) -> list[str]:
     """`lines` with the indentation of all but the first fitted to the place behind `head`.
 
     `head` is what stands before the first line on its line of the document; `lines[0]` follows it as it is.
-    `origin` is the indentation the engine gave its first line, from which the relative reading counts. Blank
-    lines become empty. Tabs or spaces follow `unit`.
+    `origin` is the indentation the engine gave its first line, from which the relative reading counts. No line
+    belongs left of `margin`: where the absolute reading puts one there, it is wrong. Blank lines become empty. Tabs or
+    spaces follow `unit`.
     """
     if len(lines) < 2:
         return list(lines)
@@ -123,7 +126,7 @@ def fitted(lines: Sequence[str], *, head: str, origin: str, unit: str, language:
     relative = [base, *(style.scaled(line.column) + shift for line in read[1:])]
     # Lines that carry the place's own indentation from the first on are the document's, to the letter.
     is_own = bool(origin) and width_of(origin, style.tab_width) == base
-    if not is_own and _reads_relative(read, absolute, relative, style):
+    if not is_own and (_leaves(read, absolute, margin, style) or _reads_relative(read, absolute, relative, style)):
         later = [_placed(blanks_of(head), column, base, style) for column in relative[1:]]
     else:
         later = [_kept(blanks_of(line), style) for line in lines[1:]]
@@ -206,6 +209,13 @@ def _block_openers(lines: Sequence[str], language: Language) -> dict[int, int]:
         elif language.ends and opens_block(line, language) and not _CLOSING_WORD.match(line.lstrip()):
             opened.append(("", number))
     return found if language.ends else {number: at for number, at in found.items() if "</" in lines[number]}
+
+
+def _leaves(read: list[_Line], columns: list[int], margin: str, style: _Style) -> bool:
+    """Whether a line, other than the inside of a string, stands left of `margin` at these columns."""
+    least = width_of(margin, style.tab_width)
+    later = list(zip(read, columns, strict=True))[1:]
+    return any(line.text and not line.in_string and column < least for line, column in later)
 
 
 def _reads_relative(read: list[_Line], absolute: list[int], relative: list[int], style: _Style) -> bool:

@@ -90,7 +90,7 @@ def placed_draft(text: str, settled: int, selection: str) -> tuple[str, int]:
     An engine is shown a selection without the indentation that all its lines share and without the blank lines around
     it, and so are its drafts. The end is not known yet, so nothing is added there.
     """
-    lines = [line for line in selection.split("\n") if line.strip()]
+    lines = _filled_lines(selection)
     margin = _shared_margin(lines)
     if text.startswith(margin):
         margin = ""
@@ -102,6 +102,10 @@ def placed_draft(text: str, settled: int, selection: str) -> tuple[str, int]:
         count += len(added) if start < settled else 0
         start += len(line) + 1
     return above + "\n".join(placed), count
+
+
+def _filled_lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _shared_margin(lines: list[str]) -> str:
@@ -125,6 +129,7 @@ def _indented(lines: list[str], chosen: _Selection) -> list[str]:
         origin=origin,
         unit=chosen.unit,
         language=chosen.language,
+        margin=_shared_margin(_filled_lines(chosen.head + chosen.text)),
     )
 
 

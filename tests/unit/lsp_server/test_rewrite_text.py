@@ -65,6 +65,45 @@ def test_an_empty_selection_takes_what_is_said() -> None:
     assert clean_rewrite("x = 1\ny = 2", "def f():\n    ", "", "\n", "python") == "x = 1\n    y = 2"
 
 
+@pytest.mark.parametrize(
+    ("before", "selection", "said", "expected"),
+    [
+        (
+            "def f(n):\n",
+            "    print(n)\n",
+            "import json\n\nprint(json.dumps(n))",
+            "    import json\n\n    print(json.dumps(n))\n",
+        ),
+        (
+            "def f(n):\n    ",
+            "print(n)",
+            "import json\n\nprint(json.dumps(n))",
+            "import json\n\n    print(json.dumps(n))",
+        ),
+        (
+            "class A:\n    def f(self, rows):\n",
+            "        total = 0\n        for row in rows:\n            total += row\n        return total\n",
+            "import numpy as np\n\ntotal = np.sum(rows)\n\nreturn total",
+            "        import numpy as np\n\n        total = np.sum(rows)\n\n        return total\n",
+        ),
+        (
+            "def f():\n    if a:\n",
+            "        x = 1\n    return x\n",
+            "    y = 1\n\nreturn y",
+            "        y = 1\n\n    return y\n",
+        ),
+    ],
+)
+def test_no_line_leaves_the_indentation_of_the_selection(before: str, selection: str, said: str, expected: str) -> None:
+    assert clean_rewrite(said, before, selection, "", "python") == expected
+
+
+def test_lines_behind_a_blank_one_stay_inside_in_other_languages_too() -> None:
+    said = "const _ = require('lodash');\n\nreturn _(items).sum();"
+    found = clean_rewrite(said, "function f(items) {\n", "  return sum(items);\n", "}\n", "javascript")
+    assert found == "  const _ = require('lodash');\n\n  return _(items).sum();\n"
+
+
 def test_a_first_sentence_that_is_code_stays() -> None:
     said = "class Here:\n    x = 1"
     assert clean_rewrite(said, "", "class A:\n    x = 1", "\n", "python") == said
