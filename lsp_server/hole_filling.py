@@ -110,11 +110,17 @@ async def _with_text(errand: Errand, holes: Sequence[Hole], so_far: _SoFar, numb
     """What is filled once this hole holds what the engine said: the same as before when there is nothing to it."""
     hole = holes[number]
     text = filled_text(_gap(errand, hole, so_far.filled), raw)
-    if text is None:
+    if text is None or _is_marker(text, errand.snapshot.settings.hole_markers):
         return so_far
     text, is_sound = await repaired(errand, _splice(errand, holes, so_far.parsing, number), text)
     own = errand.snapshot.document.to_document_newlines(hole.lead + text)
     return so_far.with_text(hole, own, is_sound=is_sound)
+
+
+def _is_marker(text: str, markers: Sequence[str]) -> bool:
+    """Whether the engine only said that something is missing there."""
+    words = text.split()
+    return any(words == marker.split() for marker in markers)
 
 
 def _gap(errand: Errand, hole: Hole, filled: Sequence[TextReplacement]) -> Gap:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _ELLIPSIS = "..."
+JOINED = re.compile(r"[ \t]*(?:\r\n?|\n)?[ \t]*")
+"""What may stand between two markers that are one hole."""
 # A body on the line of what it belongs to: `def f(): ...`.
 _HEAD = r"(?:(?:async )?(?:def|class|for|with|while|if|elif|else|try|except|finally|match|case)\b[^\n\r]*:)"
 
@@ -30,7 +32,8 @@ class Hole(NamedTuple):
 def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | None = None) -> list[Hole]:
     """The holes of `text` that lie wholly within `[start, end)`, in order and apart.
 
-    Markers with nothing between them are one hole: nobody could say where the text of one ends.
+    Markers with nothing but blanks and one line end between them are one hole: nobody could say where the text of one
+    ends.
     """
     stop = len(text) if end is None else end
     # A marker that must be alone on its line is judged by the whole line.
@@ -44,7 +47,8 @@ def find_holes(text: str, markers: Sequence[str], start: int = 0, end: int | Non
         is_apart = not holes or hole.start >= holes[-1].end
         if not is_apart or hole.start < start or hole.end > stop:
             continue
-        first = holes.pop().start if holes and hole.start == holes[-1].end else hole.start
+        joins = holes and JOINED.fullmatch(text, holes[-1].end, hole.start)
+        first = holes.pop().start if joins else hole.start
         holes.append(Hole(first, hole.end))
     return holes
 

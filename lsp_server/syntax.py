@@ -85,11 +85,6 @@ def has_grammar(language: str) -> bool:
     return parser_of(language_of(language).grammar) is not None
 
 
-def holes(text: str, marker: str = "<fill>") -> list[tuple[int, int]]:
-    """Where every `marker` starts and ends in `text`; markers with nothing between them are one hole."""
-    return [match.span() for match in re.finditer(f"(?:{re.escape(marker)})+", text)] if marker else []
-
-
 def _line_end(text: str, offset: int, stop: int) -> int:
     end = text.find("\n", offset, stop)
     return stop if end < 0 else end

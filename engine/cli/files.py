@@ -24,10 +24,10 @@ from engine.protocol.model_name import as_written
 from lsp_server.context import window
 from lsp_server.document import Document, for_model
 from lsp_server.edits import unified_diff
+from lsp_server.holes import find_holes
 from lsp_server.privacy import refusal
 from lsp_server.rewrite_text import clean_rewrite
 from lsp_server.settings import Settings
-from lsp_server.syntax import holes
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -176,7 +176,7 @@ def spans_to_fill(source: SourceFile, place: str | None) -> list[tuple[int, int]
     if place:
         offset = source.offset_at(*_two_numbers(place, "--at", "LINE:COL"))
         return [(offset, offset)]
-    spans = holes(source.document.text, MARK)
+    spans = [(hole.start, hole.end) for hole in find_holes(source.document.text, (MARK,))]
     if not spans:
         raise click.UsageError(f"{source.name} has no hole: mark one with {MARK}, or say where with --at LINE:COL")
     return spans

@@ -16,7 +16,7 @@ from engine.cli.filling import MARK, Asking, Attempt, fill_each, fill_together
 from engine.cli.main import cli
 from engine.protocol.messages import MOST_HOLES, Constraints, Done, Fill, Filled, Stop
 from lsp_server.document import Document
-from lsp_server.syntax import holes
+from lsp_server.holes import find_holes
 from tests.fakes.fake_engine import stats
 
 TEXT = f"def area(w, h):\n    return {MARK}\n\n\ndef twice(x):\n    {MARK}\n\n\nEND = 1\n"
@@ -37,13 +37,17 @@ class Says:
         return Done(request.id, first.text, stats(first.stop), further=tuple(further))
 
 
+def spans(text: str) -> list[tuple[int, int]]:
+    return [(hole.start, hole.end) for hole in find_holes(text, (MARK,))]
+
+
 def _stop(text: str | None) -> Stop:
     return "budget" if text is None else "end"
 
 
 def filled(engine: Says, text: str = TEXT, language: str = "python", asking: Asking | None = None) -> list[Attempt]:
     document = Document.open("file:///a", 0, language, text)
-    return asyncio.run(fill_together(engine, document, holes(text, MARK), asking or Asking(64)))
+    return asyncio.run(fill_together(engine, document, spans(text), asking or Asking(64)))
 
 
 def test_all_marks_are_one_request_with_the_text_between_them() -> None:
@@ -140,7 +144,7 @@ def test_each_alone_is_asked_with_the_earlier_ones_in_place() -> None:
 
     async def attempts() -> list[Attempt]:
         document = Document.open("file:///a", 0, "python", TEXT)
-        return [attempt async for attempt in fill_each(engine, document, holes(TEXT, MARK), Asking(64))]
+        return [attempt async for attempt in fill_each(engine, document, spans(TEXT), Asking(64))]
 
     done = asyncio.run(attempts())
     assert done[-1].text == TEXT.replace(MARK, "w * h", 1).replace(MARK, "return 2 * x")

@@ -25,6 +25,8 @@ def found(text: str, markers: tuple[str, ...] = MARKERS) -> list[str]:
         ("return <fill>", ["return ‹<fill>›"]),
         ("f(<fill>, <fill>)", ["f(‹<fill>›, ‹<fill>›)"]),
         ("x = <fill><fill>\ny = <fill>", ["x = ‹<fill><fill>›", "y = ‹<fill>›"]),
+        ("x = <fill> <fill>\ny = <fill>", ["x = ‹<fill> <fill>›", "y = ‹<fill>›"]),
+        ("<fill>\n\n<fill>", ["‹<fill>›", "", "‹<fill>›"]),
         ("def f():\n    ...\n", ["def f():", "    ‹...›"]),
         ("def f(): ...\n", ["def f(): ‹...›"]),
         ("async def f(a: int) -> int:  ...\r\nx", ["async def f(a: int) -> int:  ‹...›", "x"]),
@@ -50,8 +52,12 @@ def test_markers_are_the_persons_own() -> None:
     assert found("anything", ("", " ")) == ["anything"]
 
 
+def test_places_are_counted_in_code_points() -> None:
+    assert find_holes("🙂 <fill> a\n<fill>", ("<fill>",)) == [Hole(2, 8), Hole(11, 17)]
+
+
 def test_only_holes_wholly_inside_a_selection_count() -> None:
-    text = "<fill> <fill> <fill>"
+    text = "<fill>,<fill>,<fill>"
     assert find_holes(text, MARKERS, 1, 20) == [Hole(7, 13), Hole(14, 20)]
     assert find_holes(text, MARKERS, 1, 19) == [Hole(7, 13)]
 

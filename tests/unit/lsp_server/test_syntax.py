@@ -6,7 +6,7 @@ import pytest
 
 from lsp_server.languages import language_of
 from lsp_server.lexing import closer_of, code_of_line, scan, stack_after
-from lsp_server.syntax import has_errors, has_grammar, holes, new_errors, position_kind, prefers_single_line
+from lsp_server.syntax import has_errors, has_grammar, new_errors, position_kind, prefers_single_line
 
 
 def _at_cursor(marked: str) -> tuple[str, int]:
@@ -123,13 +123,6 @@ def test_grammars_are_known_where_they_are_installed() -> None:
     assert has_grammar("python")
     assert has_grammar("javascript")
     assert not has_grammar("perl")
-
-
-def test_holes_are_found_by_code_point() -> None:
-    assert holes("🙂 <fill> a\n<fill>") == [(2, 8), (11, 17)]
-    assert holes("a ?? b ??", "??") == [(2, 4), (7, 9)]
-    assert holes("a", "") == []
-    assert holes("none") == []
 
 
 @pytest.mark.parametrize(
