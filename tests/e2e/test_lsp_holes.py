@@ -121,6 +121,15 @@ async def test_a_hole_that_was_cut_off_stays_and_the_person_is_told() -> None:
         assert "1 of 3 holes" in (await client.expect("window/showMessage"))["message"]
 
 
+@pytest.mark.parametrize("said", ["...", " <fill>", "pass  # fill"])
+async def test_a_text_that_is_only_a_marker_fills_nothing(said: str) -> None:
+    async with lsp.session({"text": said}, *REPLIES[1:]) as client:
+        client.open(TEXT)
+        edit = (await client.request("codeAction/resolve", await action(client, "fill_holes", WHOLE)))["edit"]
+        assert apply(TEXT, edit) == FILLED.replace("w * h", "<fill>")
+        assert "1 of 3 holes" in (await client.expect("window/showMessage"))["message"]
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [({"text": "y =", "stop": "deadline"}, "cut off"), ({"text": " \n"}, "nothing to change")],
