@@ -145,8 +145,9 @@ def test_an_added_checkpoint_is_filled_by_its_name(home: Path, source: Path) -> 
     folder = write_checkpoint(home / "sdar", "sdar")
     added = lacuna("models", "add", str(folder), "--name", "mine")
     assert added.stdout == "mine: added, family masked\n"
-    (row,) = [row for row in json.loads(lacuna("models", "list", "--json").stdout) if row["name"] == "mine"]
-    assert (row["loadable"], row["state"]) == (True, "unchecked")
+    listed = json.loads(lacuna("models", "list", "--json").stdout)["models"]
+    (row,) = [row for row in listed if row["name"] == "mine"]
+    assert (row["loadable"], row["status"]) == (True, "unchecked")
     try:
         assert filled("mine", source)["stats"][0]["route"] == "diffusion"
     finally:
