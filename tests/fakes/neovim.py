@@ -53,6 +53,7 @@ vim.opt.runtimepath:prepend({plugin})
 vim.o.shortmess = vim.o.shortmess .. "I"
 vim.o.swapfile = false
 _G.told = {{}}
+_G.builtin_notify = vim.notify
 vim.notify = function(text, level)
   table.insert(_G.told, {{ text = text, level = level or vim.log.levels.INFO }})
 end

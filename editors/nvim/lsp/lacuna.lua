@@ -16,6 +16,16 @@ return {
     end,
     [require("lacuna.protocol").STATUS] = function(_, params, context)
       require("lacuna.status").hear(params, context.client_id)
+      if params.state == "ready" then
+        require("lacuna.ghost").ready(context.client_id, "engine")
+      end
+    end,
+    -- A server suggests nothing before it knows its settings.
+    ["workspace/configuration"] = function(err, params, context)
+      vim.defer_fn(function()
+        require("lacuna.ghost").ready(context.client_id, "settings")
+      end, 100)
+      return vim.lsp.handlers["workspace/configuration"](err, params, context)
     end,
     -- Neovim's own handler writes where the next redraw may wipe it away.
     ["window/showMessage"] = function(_, params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,17 @@ def test_a_bracket_that_was_closed_by_itself_is_shown_around(start: Start, write
     editor.keys("<Tab>")
     editor.wait_lines("x = 1", "def add(a, b):")
     assert editor.cursor() == (2, len("def add(a, b):"))
+
+
+def test_what_was_typed_while_the_server_started_is_asked_about_once(start: Start, write: Write) -> None:
+    editor = start({"replies": [ADD]})
+    command = shlex.join(editor.lua("return vim.g.lacuna.cmd"))
+    go = editor.home / "go"
+    waiting = f"until [ -e {go} ]; do sleep 0.1; done; exec {command}"
+    editor.lua("vim.g.lacuna = { cmd = { 'sh', '-c', ... } }", waiting)
+    editor.open(write("x = 1\n"), waits=False)
+    editor.keys("odef add")
+    editor.wait_lines("x = 1", "def add")
+    go.touch()
+    editor.wait_shown("def add(a, b):")
+    assert len(editor.server_request("test/engine")["requests"]) == 1

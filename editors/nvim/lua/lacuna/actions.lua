@@ -13,6 +13,10 @@ local M = {}
 ---@param buf integer
 ---@param edit lsp.WorkspaceEdit
 local function apply(client, buf, edit)
+  if not vim.bo[buf].modifiable then
+    notice.tell(clients.NOT_MODIFIABLE, vim.log.levels.WARN)
+    return
+  end
   for _, change in ipairs(edit.documentChanges or {}) do
     local version = change.textDocument and change.textDocument.version
     if type(version) == "number" and version ~= vim.lsp.util.buf_versions[buf] then
@@ -48,9 +52,9 @@ end
 ---@param none string what to say where there is none
 local function run(bounds, kinds, none)
   local buf = vim.api.nvim_get_current_buf()
-  local client = clients.of(buf)
-  if not client or not clients.is_text(buf) then
-    notice.tell("no server serves this buffer: `:checkhealth lacuna`", vim.log.levels.WARN)
+  local client, problem = clients.wait(buf)
+  if not client then
+    notice.tell(problem or "", vim.log.levels.WARN)
     return
   end
   local range = {

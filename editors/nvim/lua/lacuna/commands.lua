@@ -116,7 +116,7 @@ M.subcommands = {
   status = {
     help = "how the engine is",
     run = function()
-      notice.tell(require("lacuna.status").in_words())
+      notice.answer(require("lacuna.status").in_words())
     end,
   },
   trace = {

@@ -91,6 +91,8 @@ function M.stop()
     pull = nil
     job:kill("sigint")
     notice.tell("the fetching was stopped")
+  else
+    notice.tell("no model is being fetched")
   end
 end
 

@@ -49,7 +49,7 @@ function M.snooze(minutes)
       changed()
     end)
   )
-  notice.tell(("no ghost text for %g minutes; `:Lacuna resume` ends that"):format(minutes))
+  notice.tell(("no ghost text for %g minute%s; `:Lacuna resume` ends that"):format(minutes, minutes == 1 and "" or "s"))
   changed()
 end
 

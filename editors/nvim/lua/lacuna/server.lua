@@ -177,6 +177,7 @@ end
 
 --- End the servers of this Neovim and start them anew, with what is configured now.
 function M.restart()
+  require("lacuna.rewrite").end_all_running()
   local attached = {}
   for _, client in ipairs(vim.lsp.get_clients({ name = "lacuna" })) do
     vim.list_extend(attached, vim.tbl_keys(client.attached_buffers))

@@ -51,6 +51,14 @@ function M.listen(group)
   })
 end
 
+--- Whether a server has told that its engine answers.
+---@param client_id integer
+---@return boolean
+function M.is_ready(client_id)
+  local status = told[client_id]
+  return status ~= nil and (status.state == "ready" or status.state == "busy")
+end
+
 --- What the server of a buffer told last; nil where none serves it.
 ---@param buf? integer
 ---@return lacuna.StatusParams?

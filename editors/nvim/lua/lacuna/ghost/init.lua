@@ -12,6 +12,7 @@ local pause = require("lacuna.pause")
 local positions = require("lacuna.positions")
 local protocol = require("lacuna.protocol")
 local requests = require("lacuna.requests")
+local status = require("lacuna.status")
 local view = require("lacuna.ghost.view")
 
 ---@class lacuna.ghost.State
@@ -26,6 +27,11 @@ local M = {}
 
 ---@type table<integer, lacuna.ghost.State>
 local states = {}
+
+---@type table<integer, true> buffers in which something was typed that no server could be asked about yet
+local unserved = {}
+---@type table<integer, true> clients that know their settings: before that they suggest nothing
+local is_told = {}
 
 ---@param buf integer
 ---@return lacuna.ghost.State
@@ -51,8 +57,7 @@ end
 
 ---@return boolean
 local function is_inserting()
-  local mode = vim.api.nvim_get_mode().mode
-  return mode:sub(1, 1) == "i"
+  return vim.api.nvim_get_mode().mode:sub(1, 1) == "i"
 end
 
 ---@param buf integer
@@ -146,6 +151,9 @@ local function ask(buf, trigger, then_do)
     end
     state.handle = nil
     local result = outcome.kind == "result" and outcome.result or {}
+    if #(result.items or result) == 0 and not (is_told[client.id] and status.is_ready(client.id)) then
+      unserved[buf] = true
+    end
     if not is_inserting() or buf ~= vim.api.nvim_get_current_buf() or place(buf) ~= here then
       return
     end
@@ -199,10 +207,7 @@ function M.moved(buf)
 end
 
 --- Insert mode ended, or the buffer was left.
----@param buf integer
-function M.left(buf)
-  forget(buf)
-end
+M.left = forget
 
 --- Whether there is something to accept.
 ---@return boolean
@@ -212,7 +217,7 @@ function M.is_shown()
     return builtin.is_shown(buf)
   end
   local _, left = current(buf)
-  return left ~= nil and state_of(buf).dismissed ~= place(buf) and is_inserting()
+  return left ~= nil and vim.bo[buf].modifiable and state_of(buf).dismissed ~= place(buf) and is_inserting()
 end
 
 ---@param buf integer
@@ -346,6 +351,20 @@ function M.dismiss()
   return was_shown
 end
 
+--- A server knows its settings, or its engine is ready: what was typed before is asked about now.
+---@param client_id integer
+---@param what "settings"|"engine"
+function M.ready(client_id, what)
+  is_told[client_id] = is_told[client_id] or what == "settings" or nil
+  local buf = vim.api.nvim_get_current_buf()
+  local is_its_own = (clients.of(buf) or {}).id == client_id
+  if unserved[buf] and is_told[client_id] and is_its_own and is_inserting() then
+    unserved[buf] = nil
+    state_of(buf).asked_at = nil
+    M.moved(buf)
+  end
+end
+
 ---@param group integer
 function M.listen(group)
   vim.api.nvim_create_autocmd({ "InsertEnter", "TextChangedI", "TextChangedP", "CursorMovedI", "CompleteDone" }, {
@@ -362,12 +381,17 @@ function M.listen(group)
         else
           M.moved(event.buf)
         end
+      elseif event.event == "TextChangedI" or event.event == "TextChangedP" then
+        unserved[event.buf] = true
       end
     end,
   })
   vim.api.nvim_create_autocmd({ "InsertLeave", "BufLeave", "BufUnload", "LspDetach" }, {
     group = group,
     callback = function(event)
+      if event.event ~= "LspDetach" then
+        unserved[event.buf] = nil
+      end
       M.left(event.buf)
     end,
   })

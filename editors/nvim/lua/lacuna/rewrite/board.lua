@@ -13,7 +13,7 @@
 ---@field seed integer
 ---@field proposals lacuna.rewrite.Proposal[]
 ---@field draft_marks integer[]
----@field hint_mark? integer
+---@field hint_marks? integer[]
 ---@field review_keys string
 ---@field accepted_tick? integer
 
@@ -69,7 +69,34 @@ function M.of_draft(params, client_id)
   return same[1]
 end
 
---- The job at a row of a buffer: the nearest.
+--- The rewrites on whose lines another job of the buffer stands.
+---@param job lacuna.rewrite.Job
+---@return lacuna.rewrite.Job[]
+function M.under(job)
+  local at = job.region:bounds()
+  return vim.tbl_filter(function(other)
+    local theirs = other.region:bounds()
+    local is_apart = theirs.end_row < at.row or theirs.row > at.end_row
+    return other ~= job and other.kind == "rewrite" and not is_apart
+  end, M.of(job.buf))
+end
+
+--- What runs in any buffer.
+---@return lacuna.rewrite.Job[]
+function M.running()
+  return vim.tbl_filter(function(job)
+    return job.phase == "asking"
+  end, jobs)
+end
+
+--- Whether a job runs or waits still.
+---@param job lacuna.rewrite.Job
+---@return boolean
+function M.has(job)
+  return vim.list_contains(jobs, job)
+end
+
+--- The job at a row of a buffer: the nearest, and of several the newest.
 ---@param buf integer
 ---@param row integer
 ---@param phase? "asking"|"review"
@@ -78,7 +105,7 @@ function M.at(buf, row, phase)
   local nearest ---@type lacuna.rewrite.Job?
   for _, job in ipairs(M.of(buf)) do
     if not phase or job.phase == phase then
-      if not nearest or job.region:distance(row) < nearest.region:distance(row) then
+      if not nearest or job.region:distance(row) <= nearest.region:distance(row) then
         nearest = job
       end
     end

@@ -89,7 +89,12 @@ end
 local function came_back(job, client, outcome)
   job.handle = nil
   if not vim.api.nvim_buf_is_valid(job.buf) or outcome.kind == "cancelled" then
+    -- What a person ends is over before its outcome comes.
+    local is_news = board.has(job)
     finish(job)
+    if is_news then
+      notice.tell("the rewrite was ended by the server; ask again", vim.log.levels.WARN)
+    end
   elseif outcome.kind == "error" then
     finish(job)
     local is_modified = outcome.error.code == protocol.CONTENT_MODIFIED
@@ -99,6 +104,21 @@ local function came_back(job, client, outcome)
     )
   else
     answered(job, outcome.result, client.offset_encoding)
+  end
+end
+
+--- What stands on the lines of a new job goes: two differences of the same lines cannot be judged.
+---@param job lacuna.rewrite.Job
+local function replace(job)
+  local were_running = false
+  local older = board.under(job)
+  for _, other in ipairs(older) do
+    were_running = were_running or other.phase == "asking"
+    finish(other)
+  end
+  if #older > 0 then
+    local what = were_running and "ended" or "taken away"
+    notice.tell(("the rewrite that was on these lines is %s: the new one takes its place"):format(what))
   end
 end
 
@@ -149,20 +169,28 @@ local function clear_prompt()
   vim.api.nvim_echo({ { "" } }, false, {})
 end
 
+--- Words for a prompt that does not come: run as commands they would change the text.
+local function drop_typed()
+  while vim.fn.getchar(0) ~= 0 do
+  end
+end
+
 --- Rewrite a stretch of the current buffer. Without an instruction a person is asked for one.
 ---@param bounds lacuna.rewrite.Bounds
 ---@param instruction? string
 function M.start(bounds, instruction)
   local buf = vim.api.nvim_get_current_buf()
-  local client = clients.of(buf)
-  if not client or not clients.is_text(buf) then
-    notice.tell("no server serves this buffer: `:checkhealth lacuna`", vim.log.levels.WARN)
+  local client, problem = clients.wait(buf)
+  if not client then
+    notice.tell(problem or "", vim.log.levels.WARN)
+    drop_typed()
     return
   end
   local region = Region.new(buf, bounds)
   if table.concat(region.original):match("^%s*$") then
     region:delete()
     notice.tell("there is nothing to rewrite: select some text first")
+    drop_typed()
     return
   end
   local function begin(words)
@@ -171,7 +199,7 @@ function M.start(bounds, instruction)
       region:delete()
       return
     end
-    ask(board.add({
+    local job = board.add({
       id = 0,
       buf = buf,
       client_id = client.id,
@@ -184,7 +212,9 @@ function M.start(bounds, instruction)
       proposals = {},
       draft_marks = {},
       review_keys = key_hint({ "accept_all", "accept_hunk", "reject_hunk", "retry", "refine", "cancel" }),
-    }))
+    })
+    replace(job)
+    ask(job)
   end
   if instruction then
     begin(instruction)
@@ -210,6 +240,10 @@ end
 ---@param chosen lacuna.rewrite.Proposal[]
 ---@param is_accepted boolean
 local function decide(job, chosen, is_accepted)
+  if is_accepted and not vim.bo[job.buf].modifiable then
+    notice.tell(clients.NOT_MODIFIABLE, vim.log.levels.WARN)
+    return
+  end
   review.decide(job, chosen, is_accepted)
   if #job.proposals == 0 then
     finish(job)
@@ -283,6 +317,18 @@ function M.cancel()
   end
 end
 
+--- The server is about to go: nothing that runs will be answered.
+function M.end_all_running()
+  local running = board.running()
+  for _, job in ipairs(running) do
+    finish(job)
+  end
+  if #running > 0 then
+    local what = #running == 1 and ("the %s that ran is"):format(running[1].kind) or "what ran is"
+    notice.tell(what .. " ended by the restart; ask again when the server is back", vim.log.levels.WARN)
+  end
+end
+
 --- Show that an action runs on a stretch of a buffer. What comes back takes the sign away again and must be called.
 ---@param buf integer
 ---@param client vim.lsp.Client
@@ -311,8 +357,35 @@ function M.show_action(buf, client, bounds, title)
   end
 end
 
+--- The text of a buffer was changed, by whomever.
+---@param buf integer
+local function edited(buf)
+  for _, job in ipairs(board.of(buf)) do
+    if job.phase == "review" then
+      review.edited(job)
+      if #job.proposals == 0 then
+        finish(job)
+      end
+    end
+  end
+end
+
 ---@param group integer
 function M.listen(group)
+  vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "TextChangedP" }, {
+    group = group,
+    callback = function(event)
+      edited(event.buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd({ "WinScrolled", "WinResized" }, {
+    group = group,
+    callback = function()
+      for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+        vim.tbl_map(review.draw_hint, board.of(vim.api.nvim_win_get_buf(win)))
+      end
+    end,
+  })
   vim.api.nvim_create_autocmd("BufUnload", {
     group = group,
     callback = function(event)

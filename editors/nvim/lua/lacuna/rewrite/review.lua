@@ -53,24 +53,49 @@ local function draw(buf, proposal)
   put(math.max(below, 0), 0, { virt_lines = lines, virt_lines_above = below < 0 })
 end
 
---- What can be done, in a line of its own below everything.
+--- Whether a window shows the first line of a buffer's stretch and not what stands below its last one.
+---@param buf integer
+---@param at lacuna.rewrite.Bounds
+---@return boolean
+local function is_end_hidden(buf, at)
+  return vim.iter(vim.fn.win_findbuf(buf)):any(function(win)
+    local top = vim.fn.line("w0", win) - 1
+    if top > at.end_row or vim.fn.line("w$", win) - 1 < at.row then
+      return false
+    end
+    -- Lines below the last one are counted with the one that follows.
+    local stop = at.end_row + 1 < vim.api.nvim_buf_line_count(buf) and at.end_row + 1 or nil
+    local height = vim.api.nvim_win_text_height(win, { start_row = top, end_row = stop }).all
+    return height - (stop and 1 or 0) > vim.api.nvim_win_get_height(win)
+  end)
+end
+
+--- What can be done, in a line of its own below everything; where that is below the screen, at the first line as well.
 ---@param job lacuna.rewrite.Job
-local function draw_hint(job)
-  if job.hint_mark then
-    pcall(vim.api.nvim_buf_del_extmark, job.buf, NAMESPACE, job.hint_mark)
-    job.hint_mark = nil
+function M.draw_hint(job)
+  for _, mark in ipairs(job.hint_marks or {}) do
+    pcall(vim.api.nvim_buf_del_extmark, job.buf, NAMESPACE, mark)
   end
+  job.hint_marks = {}
   if #job.proposals == 0 then
     return
   end
   local count = #job.proposals
   local text = ("%d change%s%s"):format(count, count == 1 and "" or "s", job.review_keys)
-  local last = job.region:bounds().end_row
+  local at = job.region:bounds()
+  local last = at.end_row
   local line = vim.api.nvim_buf_get_lines(job.buf, last, last + 1, false)[1] or ""
   -- Lines below the same line stand in the order of their marks, and this one is to be the last.
-  job.hint_mark = vim.api.nvim_buf_set_extmark(job.buf, NAMESPACE, last, #line, {
-    virt_lines = { { { text, HINT } } },
-  })
+  local below = { virt_lines = { { { text, HINT } } } }
+  job.hint_marks = { vim.api.nvim_buf_set_extmark(job.buf, NAMESPACE, last, #line, below) }
+  if is_end_hidden(job.buf, at) then
+    local first = vim.api.nvim_buf_get_lines(job.buf, at.row, at.row + 1, false)[1] or ""
+    local width = tabs.width(first, 0, vim.bo[job.buf].tabstop) + vim.api.nvim_strwidth(text) + 2
+    local win = vim.fn.bufwinid(job.buf)
+    local has_room = win ~= -1 and width <= vim.api.nvim_win_get_width(win) - vim.fn.getwininfo(win)[1].textoff
+    local mark = has_room and { virt_text = { { "  " .. text, HINT } }, virt_text_pos = "eol" } or below
+    job.hint_marks[2] = vim.api.nvim_buf_set_extmark(job.buf, NAMESPACE, at.row, 0, mark)
+  end
 end
 
 ---@param job lacuna.rewrite.Job
@@ -82,7 +107,7 @@ function M.open(job, found)
   for _, proposal in ipairs(job.proposals) do
     draw(job.buf, proposal)
   end
-  draw_hint(job)
+  M.draw_hint(job)
 end
 
 --- Take the diff away; the text stays as it is.
@@ -93,7 +118,15 @@ function M.close(job)
     proposal.region:delete()
   end
   job.proposals = {}
-  draw_hint(job)
+  M.draw_hint(job)
+end
+
+---@param count integer
+local function tell_left_out(count)
+  notice.tell(
+    ("%d change%s left out: the text there is another one now"):format(count, count == 1 and " was" or "s were"),
+    vim.log.levels.WARN
+  )
 end
 
 ---@param job lacuna.rewrite.Job
@@ -143,12 +176,28 @@ function M.decide(job, chosen, is_accepted)
     drop(job, chosen[number])
   end
   if stale > 0 then
-    notice.tell(
-      ("%d change%s left out: the text there is another one now"):format(stale, stale == 1 and " was" or "s were"),
-      vim.log.levels.WARN
-    )
+    tell_left_out(stale)
   end
-  draw_hint(job)
+  M.draw_hint(job)
+end
+
+--- The text was changed: a change of what is not there any more goes, the others are drawn around what is there now.
+---@param job lacuna.rewrite.Job
+function M.edited(job)
+  local stale = 0
+  for _, proposal in ipairs(job.proposals) do
+    if proposal.region:is_unchanged() then
+      undraw(job.buf, proposal)
+      draw(job.buf, proposal)
+    else
+      stale = stale + 1
+      drop(job, proposal)
+    end
+  end
+  if stale > 0 then
+    tell_left_out(stale)
+  end
+  M.draw_hint(job)
 end
 
 --- The change a row belongs to, else the next one below, else the first.
