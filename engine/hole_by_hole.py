@@ -52,7 +52,8 @@ def hole_by_hole(request: Fill, one: One, look: Look | None = None) -> Run:
         if look is not None and len(left) > 1:
             for number in left:
                 seen = glimpses.get(number, Glimpse())
-                glimpses[number] = yield from look(_with_draft(gap_of(request, made, number), seen))
+                seen = yield from look(_with_draft(gap_of(request, made, number), seen))
+                glimpses[number] = _unless_echo(seen, request.language)
                 looks.append(glimpses[number])
         # Of equal doubts the topmost: what stands in front of a hole says more of it than what follows.
         chosen = min(left, key=lambda number: glimpses.get(number, Glimpse()).doubt)
@@ -60,6 +61,12 @@ def hole_by_hole(request: Fill, one: One, look: Look | None = None) -> Run:
         gap = _with_draft(gap_of(request, made, chosen), glimpses.get(chosen, Glimpse()))
         made[chosen] = yield from _told(one(gap, not left), chosen, wants_drafts=request.wants_drafts)
     return together(made, looks)
+
+
+def _unless_echo(seen: Glimpse, language: str) -> Glimpse:
+    """`seen`, unless the model only repeats how the other holes are shown: it is sure of that, and it says nothing."""
+    is_echo = seen.text.strip().startswith(shown_hole(language))
+    return replace(seen, doubt=math.inf, text="") if is_echo else seen
 
 
 def _told(run: Run, hole: int, *, wants_drafts: bool) -> Run:

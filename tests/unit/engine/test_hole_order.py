@@ -102,6 +102,14 @@ def test_equal_doubts_and_none_at_all_go_from_the_top() -> None:
     assert finish(hole_by_hole(REQUEST, Script().one))[1] == [0, 1, 2]
 
 
+def test_a_hole_of_which_only_the_sign_of_a_hole_is_seen_is_no_sure_one() -> None:
+    def look(gap: Fill) -> Generator[None, None, Glimpse]:
+        yield None
+        return Glimpse(0.0, " ...", 1) if gap.prefix[-4] == "a" else Glimpse(2.0, "x", 1)
+
+    assert finish(hole_by_hole(REQUEST, Script().one, look))[1] == [1, 2, 0]
+
+
 def test_closing_while_somebody_looks_closes_the_look_and_fills_nothing() -> None:
     script = Script(a=(1.0,), b=(1.0,), c=(1.0,))
     run = hole_by_hole(REQUEST, script.one, script.look)
