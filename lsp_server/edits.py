@@ -90,10 +90,10 @@ def _starts(lines: list[str]) -> list[int]:
 
 def _trimmed(before: str, start: int, end: int, text: str) -> TextReplacement:
     """The edit without what both sides have in common at its two ends."""
-    head = _common_prefix(before[start:end], text)
+    head = common_prefix(before[start:end], text)
     while head and _parts_line_end(before, start + head):
         head -= 1
-    tail = _common_prefix(before[start + head : end][::-1], text[head:][::-1])
+    tail = common_prefix(before[start + head : end][::-1], text[head:][::-1])
     while tail and _parts_line_end(before, end - tail):
         tail -= 1
     return TextReplacement(start + head, end - tail, text[head : len(text) - tail])
@@ -103,7 +103,8 @@ def _parts_line_end(text: str, offset: int) -> bool:
     return text[offset - 1 : offset + 1] == "\r\n" if offset else False
 
 
-def _common_prefix(left: str, right: str) -> int:
+def common_prefix(left: str, right: str) -> int:
+    """How many characters `left` and `right` begin with together."""
     for count, (a, b) in enumerate(zip(left, right, strict=False)):
         if a != b:
             return count

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from itertools import accumulate
 
-from lsp_server.edits import TextReplacement
+from lsp_server.edits import TextReplacement, common_prefix
 from lsp_server.positions import split_lines, without_line_end
 
 
@@ -46,11 +46,11 @@ def _common_line_end(old: list[str], new: list[str]) -> int:
 
 def _beside_words(left: str, right: str) -> tuple[int, int]:
     """How much both have in common at their beginning and at their end, without a part of any word that changes."""
-    head = _common(left, right)
+    head = common_prefix(left, right)
     while head and _is_in_word(left, head, right):
         head -= 1
     left, right = left[head:][::-1], right[head:][::-1]
-    tail = _common(left, right)
+    tail = common_prefix(left, right)
     while tail and _is_in_word(left, tail, right):
         tail -= 1
     return head, tail
@@ -63,11 +63,3 @@ def _is_in_word(left: str, place: int, right: str) -> bool:
 
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-def _common(left: str, right: str) -> int:
-    """How many characters `left` and `right` begin with together."""
-    for count, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return count
-    return min(len(left), len(right))
