@@ -110,6 +110,9 @@ def time_cases(plan: Plan, kept: Measurements) -> None:
     missing = [case for case in plan.wanted() if kept.missing_of(case)]
     if not missing:
         return
+    # Whatever has to be converted is converted by a process of its own: that is no part of what is measured.
+    with Worker(OWN, plan.model, str(plan.threads)) as own:
+        own.ask(op="facts")
     with engines(plan) as running:
         for case in missing:
             last = None
