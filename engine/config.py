@@ -47,7 +47,7 @@ class EngineConfig:
     idle_limit_s: float = DEFAULT_IDLE_LIMIT_S
     transport: Transport = "auto"
     adapter: bool = True
-    cache_mib: int = 256
+    cache_mib: int = 224
     hole_order: HoleOrder = "least_doubt"
 
 
