@@ -308,7 +308,7 @@ class RouteReport:
 
 @dataclass(frozen=True, slots=True)
 class BreakerReport:
-    """The breaker of the diffusion route: `closed` is in order, `open` keeps the route from all jobs, `half_open` tries one.
+    """The breaker of the diffusion route: `closed` lets jobs through, `open` none, `half_open` is trying one.
 
     `failures` in a row so far, `openings` since the start, `retry_in_s` until the next try, 0 unless `open`.
     """
