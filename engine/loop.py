@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.job import Core, Preparation, PreparingCore, Run
+from engine.job import Core, Monitored, MonitoredCore, Preparation, PreparingCore, Run
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Found, Reply, Rewrite
 from engine.scheduler import Scheduler
@@ -71,6 +71,13 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What came of the jobs so far; told after each, before its answer."""
+
+    monitored: Monitored
+
+
+@dataclass(frozen=True, slots=True)
 class Replied:
     client: int
     reply: Reply
@@ -82,7 +89,7 @@ class Stopped:
 
 
 Inward = Submitted | CancelAsked | ClientLeft | DrainAsked
-Outward = LoadingMoved | Loaded | LoadFailed | Replied | Stopped
+Outward = LoadingMoved | Loaded | LoadFailed | Counted | Replied | Stopped
 Key = tuple[int, str]
 
 
@@ -119,6 +126,8 @@ class EngineLoop:
             core = self._load()
             if core is not None:
                 self._emit(Loaded(core.facts))
+                if isinstance(core, MonitoredCore):
+                    self._emit(Counted(core.monitored))
                 self._serve(core)
         finally:
             self._emit(Stopped())
@@ -263,6 +272,8 @@ class EngineLoop:
         self._reply(key, Failed(key[1], error.kind, error.message, error.remedy))
 
     def _reply(self, key: Key, reply: Reply) -> None:
+        if isinstance(reply, Done | Cancelled | Failed) and isinstance(self._core, MonitoredCore):
+            self._emit(Counted(self._core.monitored))
         self._emit(Replied(key[0], reply))
 
 

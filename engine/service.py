@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import psutil
@@ -26,6 +27,7 @@ import psutil
 from engine.claim import EngineLock
 from engine.config import EngineConfig
 from engine.connection import Connection
+from engine.job import Monitored
 from engine.ledger import Ledger
 from engine.leftovers import remove_leftovers
 from engine.listener import Listener
@@ -33,6 +35,7 @@ from engine.loop import (
     CancelAsked,
     ClientLeft,
     CoreFactory,
+    Counted,
     DrainAsked,
     EngineLoop,
     Loaded,
@@ -44,10 +47,12 @@ from engine.loop import (
     Submitted,
     refusal_while_draining,
 )
+from engine.prometheus import MetricsServer
 from engine.protocol.address import Address, engine_address
 from engine.protocol.errors import EngineError
 from engine.protocol.last_words import write_last_words
 from engine.protocol.messages import (
+    BreakerReport,
     Cancel,
     Facts,
     Failed,
@@ -68,6 +73,7 @@ log = logging.getLogger(__name__)
 # A step takes about a second at most; one that takes longer than this hangs, and is left behind.
 DRAIN_LIMIT_S = 8.0
 _LONGEST_TICK_S = 5.0
+_METRICS_LIMIT_S = 5.0
 
 
 class Service:
@@ -88,6 +94,7 @@ class Service:
         self._state: Literal["loading", "ready", "draining"] = "loading"
         self._loading = Loading("starting", 0.0)
         self._facts: Facts | None = None
+        self._monitored, self._monitored_at = Monitored(), 0.0
         self.failure: EngineError | None = None
         self._began = clock()
         self._ledger = Ledger(self._began)
@@ -105,6 +112,7 @@ class Service:
         self._events = asyncio.get_running_loop()
         self._gone = asyncio.Event()
         self._listener = Listener(self._address)
+        self._metrics = self._offer_metrics(self._config.metrics_port)
         self._server = await self._listen()
         log.info("serving %s at %s", self._config.model, self._address.path)
 
@@ -118,6 +126,8 @@ class Service:
             watch.cancel()
             self._stop_listening()
             await self._part()
+            if self._metrics is not None:
+                await asyncio.to_thread(self._metrics.close)
         return 1 if self.failure is not None else 0
 
     def drain(self, why: str) -> None:
@@ -129,6 +139,19 @@ class Service:
         self._stop_listening()
         self._loop.post(DrainAsked())
         self._events.call_later(DRAIN_LIMIT_S, self._gone.set)
+
+    def _offer_metrics(self, port: int) -> MetricsServer | None:
+        """Let Prometheus ask at a loopback port, if there is to be one."""
+        if not port:
+            return None
+
+        async def report() -> StatusReport:
+            return self._report()
+
+        def ask() -> StatusReport:
+            return asyncio.run_coroutine_threadsafe(report(), self._events).result(_METRICS_LIMIT_S)
+
+        return MetricsServer(port, ask)
 
     async def _listen(self) -> asyncio.Server:
         if self._address.transport == "unix":
@@ -207,7 +230,15 @@ class Service:
             jobs_cancelled=self._ledger.cancelled,
             jobs_failed=self._ledger.failed,
             memory_mib=psutil.Process().memory_info().rss / 2**20,
+            routes=self._monitored.routes,
+            breaker=self._breaker(now),
+            diffusion_share=self._monitored.diffusion_share,
         )
+
+    def _breaker(self, now: float) -> BreakerReport | None:
+        """As it was after the last job, with the time that has passed since taken off its wait."""
+        then = self._monitored.breaker
+        return then and replace(then, retry_in_s=max(0.0, then.retry_in_s - (now - self._monitored_at)))
 
     def _emit(self, outward: Outward) -> None:
         """Called on the loop's thread."""
@@ -222,6 +253,8 @@ class Service:
             case LoadingMoved(stage=stage, fraction=fraction):
                 self._loading = Loading(stage, fraction)
                 self._tell_everybody(self._loading)
+            case Counted(monitored=monitored):
+                self._monitored, self._monitored_at = monitored, self._clock()
             case Loaded(facts=facts):
                 self._become_ready(facts)
             case LoadFailed(error=error):

@@ -87,7 +87,8 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
     )
     trim_heap()
     costs = _costs(model, located.cache, threads, progress)
-    return EngineCore(model, costs=costs, threads=threads, hole_order=config.hole_order)
+    share, order = config.diffusion_share, config.hole_order
+    return EngineCore(model, costs=costs, threads=threads, hole_order=order, diffusion_share=share)
 
 
 def require_device(device: str, gpus: int) -> None:
