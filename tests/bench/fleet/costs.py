@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 _MEASURED = Path(__file__).parents[1] / "results" / "side_by_side.json"
-# Canvases in a step and the milliseconds it took (median time between tokens): Qwen2.5-0.5B-Instruct, bf16, vLLM 0.23.0 on
-# one L4, 256 tokens of prompt and 128 of text. https://ai.wmx.dev/benchmarks
+# Canvases in a step and the milliseconds it took (median time between tokens): Qwen2.5-0.5B-Instruct, bf16, vLLM 0.23.0
+# on one L4, 256 tokens of prompt and 128 of text. https://ai.wmx.dev/benchmarks
 L4_STEPS = ((1, 5.1), (2, 5.2), (4, 5.3), (8, 5.5), (16, 6.0), (32, 7.1))
 # From the same table: time to the first token of one request alone, and requests a second of 32 at once.
 L4_FIRST_TOKEN_MS, L4_PROMPT, L4_TOKENS = 27.0, 256, 128
@@ -44,7 +44,7 @@ class StepCosts:
     overhead: float = 0.0
 
     def step_s(self, canvases: int, prompt_tokens: int) -> float:
-        """Seconds of one step. One that only reads takes at least as long as the weights' way through memory, `base`."""
+        """Seconds of one step. One that only reads takes at least the weights' way through memory, `base`."""
         reading = self.prompt_token * prompt_tokens
         if not canvases:
             return max(self.base, reading) / 1000
@@ -106,7 +106,7 @@ def laptop() -> Hardware:
     return Hardware(
         "laptop: default model, 2 cores",
         StepCosts(step, 0.0, token),
-        # A key reads more than its tokens: the row of its line and the token to be healed. As many tokens as that costs.
+        # A key reads the row of its line and heals a token: as many tokens as cost the same.
         Task(round(typing["encode_ms"] / token), round(typing["prompt_tokens"]), Amount(typing["passes"])),
         Task(round(rewrite["encode_ms"] / token), round(rewrite["encode_ms"] / token), Amount(rewrite["passes"])),
         most=1,

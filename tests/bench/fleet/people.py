@@ -64,7 +64,7 @@ class Diary:
 class Person:
     """One user, one document at a time. Newest wins: a key cancels the question before it.
 
-    When which key falls depends on `seed` and the user only, not on the engines; so fleets are compared on the same keys.
+    When which key falls depends on `seed` and the user only, so that fleets are compared on the same keys.
     """
 
     def __init__(
