@@ -69,10 +69,9 @@ def page_tables(minutes: float, seed: int) -> str:
     for section in sections(minutes, seed):
         rows = [cells(simulate(plan)) for plan in section.plans]
         parts.append(f"### {section.title}\n\n{markdown(rows)}\n")
-    wide = replace(h100(), most=32, name=f"{h100().name}, 32 canvases")
     limits = Limits()
     rows = []
-    for hardware in (l4(), h100(), wide):
+    for hardware in (l4(), h100()):
         plan = Plan(hardware, 1, minutes=minutes, seed=seed)
         rows += [cells(sized(replace(plan, users=users), limits)) for users in _TEAMS]
     goal = (

@@ -110,7 +110,7 @@ def laptop() -> Hardware:
         Task(round(typing["encode_ms"] / token), round(typing["prompt_tokens"]), Amount(typing["passes"])),
         Task(round(rewrite["encode_ms"] / token), round(rewrite["encode_ms"] / token), Amount(rewrite["passes"])),
         most=1,
-        contexts=15,  # 256 MiB hold about 10,000 tokens (README), of some 642 each
+        contexts=13,  # of some 642 tokens each, in the memory for prompts that the README names
         dollars_per_hour=0.0,
     )
 
