@@ -34,6 +34,7 @@ from engine.protocol.messages import (
     Status,
     StatusReport,
 )
+from engine.protocol.peer import require_same_user
 
 log = logging.getLogger(__name__)
 
@@ -237,10 +238,16 @@ async def connect(
     when the one who does cannot be talked to.
     """
     try:
-        require_private(address.directory)
+        for directory in {address.directory, address.lock.parent}:
+            require_private(directory)
         reader, writer, token = await _open(address)
     except (OSError, TimeoutError):
         raise EngineGone(f"no engine for {address.model} is running") from None
+    try:
+        require_same_user(writer.get_extra_info("socket"))
+    except EngineError:
+        writer.transport.abort()
+        raise
     connection = EngineConnection(reader, writer, on_loading)
     try:
         writer.write(codec.encode(Hello(PROTOCOL_VERSION, client, token)))
