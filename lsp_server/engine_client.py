@@ -11,14 +11,15 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from engine.protocol.address import Address, Transport, engine_address
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Loading, Rewrite, StatusReport
-from lsp_server.engine_connection import EngineConnection, EngineGone, connect
+from lsp_server.engine_connection import EngineConnection, EngineGone, Silence, connect
 from lsp_server.engine_spawn import EngineChild, engine_command, spawn
+from lsp_server.engine_upgrade import Upgrade
 from lsp_server.sentences import sentences
 
 log = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ class Patience:
     poll_s: float = 0.03
     # A connection that held this long was sound, so the next loss starts from the shortest pause again.
     sound_after_s: float = 10.0
+    silence: Silence = field(default_factory=Silence)
 
     def pause(self, failures: int, kind: str) -> float:
         """The pause after `failures` failures in a row (1 or more), the last of `kind`."""
@@ -147,6 +149,7 @@ class EngineProcess:
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._moved = asyncio.Event()
+        self._upgrade = Upgrade()
         self._listeners: list[Callable[[EngineState, str], None]] = []
         self._loading_listeners: list[Callable[[Loading], None]] = []
 
@@ -254,10 +257,7 @@ class EngineProcess:
     async def _live_once(self) -> EngineError:
         """Connect, serve until the connection ends, and say why it ended or why there was none."""
         try:
-            self._connection = await self._reach()
-            if self._state != "failed" and self._connection.phase != "ready":
-                self._move("loading", "loading the model")
-            await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
+            await self._arrive()
         except EngineError as fault:
             return fault
         except TimeoutError:
@@ -267,7 +267,21 @@ class EngineProcess:
             return EngineError("internal", f"connecting failed ({type(fault).__name__})", "see the server's log")
         self._failure = None
         self._move("ready", "ready")
+        assert self._connection is not None
         return await self._connection.lost()
+
+    async def _arrive(self) -> None:
+        """Connect to an engine that is ready, and of no older version than this client."""
+        while True:
+            self._connection = await self._reach()
+            if self._state != "failed" and self._connection.phase != "ready":
+                self._move("loading", "loading the model")
+            facts = await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
+            if not self._upgrade.is_due(facts):
+                return
+            self._move("starting", f"replacing the engine of version {facts.engine_version}")
+            await self._upgrade.retire(self._connection)
+            await self._disconnect()
 
     async def _reach(self) -> EngineConnection:
         """A greeted connection to the running engine, or to one started here if none runs."""
@@ -276,7 +290,7 @@ class EngineProcess:
             async with asyncio.timeout(self._patience.connect_s):
                 while True:
                     try:
-                        connection = await connect(address, self._client, self._tell_loading)
+                        connection = await connect(address, self._client, self._tell_loading, self._patience.silence)
                     except EngineGone:
                         self._ensure_child()
                     else:
