@@ -109,6 +109,8 @@ class Patience:
     connect_s: float = 30.0
     load_s: float = 900.0
     poll_s: float = 0.03
+    # From the end of a connection to the end of the process behind it.
+    farewell_s: float = 1.0
     # A connection that held this long was sound, so the next loss starts from the shortest pause again.
     sound_after_s: float = 10.0
     silence: Silence = field(default_factory=Silence)
@@ -259,7 +261,7 @@ class EngineProcess:
         try:
             await self._arrive()
         except EngineError as fault:
-            return fault
+            return await self._reason_of(fault)
         except TimeoutError:
             return EngineError("internal", "the model does not finish loading", "run `lacuna engine stop`")
         except Exception as fault:  # Whatever it is, the editor goes on and a later try may work.
@@ -269,6 +271,17 @@ class EngineProcess:
         self._move("ready", "ready")
         assert self._connection is not None
         return await self._connection.lost()
+
+    async def _reason_of(self, fault: EngineError) -> EngineError:
+        """Why an engine of ours that went away while it loaded did so: its own words, or the signal that ended it."""
+        if not isinstance(fault, EngineGone) or not self._arrived:
+            return fault
+        child = self._arrived[-1]
+        for _ in range(round(self._patience.farewell_s / self._patience.poll_s)):
+            if (status := child.exit_status()) is not None:
+                return child.failure() if status else fault
+            await asyncio.sleep(self._patience.poll_s)
+        return fault
 
     async def _arrive(self) -> None:
         """Connect to an engine that is ready, and of no older version than this client."""
