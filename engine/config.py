@@ -33,11 +33,12 @@ class EngineConfig:
 
     `model` is a name of the registry, or the absolute path of a GGUF file or a model's folder. `family` and
     `precision` of "auto" mean what the model's registry entry recommends; `threads` and `window_tokens` of 0
-    likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `adapter` is
-    whether the family's low-rank patch is applied where there is one. `cache_mib` bounds the memory, in MiB, of
-    prompts kept between requests. `hole_order` is which of several holes is filled first where they do not share a
-    canvas. `diffusion_share` is the percentage of jobs that may take the diffusion route where there is a causal one.
-    `metrics_port` is a port of the loopback interface for Prometheus to ask, 0 for none.
+    likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `step_limit_s` is
+    the time after which a step is taken to hang and the engine leaves it behind, 0 for many times what the dearest pass
+    takes here. `adapter` is whether the family's low-rank patch is applied where there is one. `cache_mib` bounds the
+    memory, in MiB, of prompts kept between requests. `hole_order` is which of several holes is filled first where they
+    do not share a canvas. `diffusion_share` is the percentage of jobs that may take the diffusion route where there is
+    a causal one. `metrics_port` is a port of the loopback interface for Prometheus to ask, 0 for none.
     """
 
     model: str = DEFAULT_MODEL
@@ -47,6 +48,7 @@ class EngineConfig:
     threads: int = 0
     window_tokens: int = 0
     idle_limit_s: float = DEFAULT_IDLE_LIMIT_S
+    step_limit_s: float = 0.0
     transport: Transport = "auto"
     adapter: bool = True
     cache_mib: int = 224

@@ -115,6 +115,13 @@ class EngineLoop:
         self._core: Core | None = None
         self._preparation: Preparation | None = None
         self._draining = False
+        self._turns = 0
+        self._pulse: int | None = None
+
+    @property
+    def pulse(self) -> int | None:
+        """The number of the turn the loop is in: None while it loads or waits for work. For other threads, too."""
+        return self._pulse
 
     def post(self, message: Inward) -> None:
         """Hand `message` to the loop; it is read before the next step."""
@@ -154,6 +161,8 @@ class EngineLoop:
     def _serve(self, core: Core) -> None:
         self._core = core
         while True:
+            self._turns += 1
+            self._pulse = self._turns
             self._read_inbox()
             key = self._scheduler.next(self._clock())
             if key is not None:
@@ -166,7 +175,10 @@ class EngineLoop:
     def _read_inbox(self) -> None:
         """Take in everything that has arrived; wait for something when there is nothing to step."""
         if not self._jobs and not self._draining and self._preparation is None:
-            self._take(self._inbox.get())
+            self._pulse = None
+            message = self._inbox.get()
+            self._pulse = self._turns
+            self._take(message)
         while not self._inbox.empty():
             self._take(self._inbox.get())
 

@@ -4,6 +4,8 @@ Sockets belong to the asyncio side here, the model and all jobs to the loop's th
 messages. The socket listens while the model loads, so that a client learns at once that the engine is on its way.
 
     loading ──► ready ──► draining ──► gone        a load that fails, a Shutdown, a signal and idleness all drain
+
+A step that does not end (`watchdog`) ends the process without draining. A socket that was removed is made anew.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ from engine.protocol.messages import (
     Status,
     StatusReport,
 )
+from engine.watchdog import step_limit_s, until_stuck, whereabouts
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +80,10 @@ _METRICS_LIMIT_S = 5.0
 
 
 class Service:
-    """One engine at one address. `run` returns the exit status when the engine is to leave."""
+    """One engine at one address. `run` returns the exit status when the engine is to leave.
+
+    `may_serve` says whether the address is still this engine's to serve at.
+    """
 
     def __init__(
         self,
@@ -85,8 +91,10 @@ class Service:
         address: Address,
         core_factory: CoreFactory,
         clock: Callable[[], float] = time.monotonic,
+        may_serve: Callable[[], bool] = lambda: True,
     ) -> None:
         self._config = config
+        self._may_serve = may_serve
         self._address = address
         self._clock = clock
         self._loop = EngineLoop(core_factory, self._emit, clock)
@@ -111,6 +119,7 @@ class Service:
         """Listen. Raises EngineError(unsafe_address) where that cannot be done."""
         self._events = asyncio.get_running_loop()
         self._gone = asyncio.Event()
+        self._loaded = asyncio.Event()
         self._listener = Listener(self._address)
         self._metrics = self._offer_metrics(self._config.metrics_port)
         self._server = await self._listen()
@@ -119,11 +128,12 @@ class Service:
     async def run(self) -> int:
         """Load the model and serve until drained; `open` comes first. 0, or 1 if the model could not be loaded."""
         self._thread.start()
-        watch = asyncio.create_task(self._watch())
+        watches = [asyncio.create_task(watch) for watch in (self._watch(), self._watch_steps())]
         try:
             await self._gone.wait()
         finally:
-            watch.cancel()
+            for watch in watches:
+                watch.cancel()
             self._stop_listening()
             await self._part()
             if self._metrics is not None:
@@ -279,6 +289,7 @@ class Service:
         log.info("ready after %.1f s", self._clock() - self._began)
         self._facts = facts
         self._state = "ready"
+        self._loaded.set()
         self._ledger.idle_since = self._clock()
         self._tell_everybody(Ready(facts))
 
@@ -292,16 +303,53 @@ class Service:
             client.send(reply)
 
     async def _watch(self) -> None:
-        """Leave when nobody has needed the engine for long, or when nobody can find it any more."""
+        """Leave when nobody has needed the engine for long; be found again when the way to it was removed."""
         limit = self._config.idle_limit_s
         while True:
             await asyncio.sleep(min(_LONGEST_TICK_S, limit / 4) if limit else _LONGEST_TICK_S)
-            if self._state != "ready" or self._ledger.running:
+            if self._state == "draining":
                 continue
-            if limit and self._ledger.idle_s(self._clock()) >= limit:
+            if not self._listener.is_reachable():
+                await self._listen_again()
+            elif limit and self._state == "ready" and self._ledger.idle_s(self._clock()) >= limit:
                 self.drain(f"no job for {limit:.0f} s")
-            elif not self._listener.is_reachable():
-                self.drain("its socket was removed")
+
+    async def _listen_again(self) -> None:
+        """Make the socket anew where a cleaner of temporary files or a person removed it; clients keep theirs."""
+        if not self._may_serve():
+            if not self._ledger.running:
+                self.drain("its socket was removed, and so was its right to make another")
+            return
+        log.warning("the socket was removed; making it anew")
+        # First the old one: what closes it may take away the path, and that will be the new one's.
+        self._server.close()
+        try:
+            self._listener = Listener(self._address)
+        except EngineError as error:
+            self.drain(f"its socket was removed, and {error.message}")
+            return
+        self._server = await self._listen()
+
+    async def _watch_steps(self) -> None:
+        """Leave at once when a step hangs: who waits is told, and whoever asks next starts an engine that works."""
+        await self._loaded.wait()
+        assert self._facts is not None
+        limit_s = step_limit_s(self._config.step_limit_s, self._facts)
+        await until_stuck(lambda: self._loop.pulse, limit_s)
+        if self._state == "draining":
+            return
+        log.error("a step has not ended for %.0f s, at %s", limit_s, whereabouts(self._thread.ident))
+        self.failure = EngineError(
+            "gone",
+            f"a step of the engine did not end within {limit_s:.0f} s",
+            "ask again; the engine is started anew when it is needed",
+        )
+        for client, job_id in self._ledger.open_jobs:
+            self._deliver(client, Failed(job_id, "gone", self.failure.message, self.failure.remedy))
+        self._tell_everybody(Failed("", "gone", self.failure.message, self.failure.remedy))
+        self._state = "draining"
+        self._loop.post(DrainAsked())
+        self._gone.set()
 
     async def _part(self) -> None:
         """Tell the remaining clients that the engine leaves, and close their connections."""
@@ -327,7 +375,7 @@ def serve(config: EngineConfig, core_factory: CoreFactory, env: Mapping[str, str
             sys.stderr.write(f"an engine for {config.model} is already running\n")
             return 0
         remove_leftovers(address)
-        service = Service(config, address, core_factory)
+        service = Service(config, address, core_factory, may_serve=lock.is_ours)
         try:
             status = asyncio.run(_run_until_signalled(service))
         finally:
