@@ -5,7 +5,8 @@ EngineError                      base: carries kind, message, remedy; becomes a 
     kinds of the engine          loading, draining, model_missing, model_corrupt, model_unsupported,
                                  no_space, out_of_memory, internal
     kinds of a request           bad_request, window_exceeded, round_trip,
-                                 unsatisfied (no text was found that obeys the constraints)
+                                 unsatisfied (no text was found that obeys the constraints),
+                                 quota_exceeded (of a team's engine: one user has asked for too much)
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ FAILURE_KINDS: frozenset[str] = frozenset(
         "window_exceeded",
         "round_trip",
         "unsatisfied",
+        "quota_exceeded",
     }
 )
 
