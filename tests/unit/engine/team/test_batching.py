@@ -27,7 +27,7 @@ TEXT = "return a + b\n"
 
 @dataclass
 class JointScripted(ScriptedCanvasModel):
-    """A scripted model that notes how many jobs, and canvases, came together. `fails`: so many canvases are too many."""
+    """Notes how many jobs, and canvases, came together. `fails`: so many canvases are too many for a pass."""
 
     batches: list[int] = field(default_factory=list)
     canvases: list[int] = field(default_factory=list)
