@@ -48,17 +48,18 @@ class RayPool:
         self._engines = engines
 
     async def run(self, model: str, user: str, payload: bytes) -> AsyncGenerator[bytes, None]:
-        """See `gate.Pool`. What a lost replica has told already is not told again."""
-        last = b""
+        """See `gate.Pool`. As many drafts as a lost replica has told are not told again."""
+        told = 0
         for _ in range(TRIES):
             handle = self._engines.options(stream=True, multiplexed_model_id=model)
-            told = _draft_step(last)
+            known = told
             try:
                 async with contextlib.aclosing(_followed(handle.run.remote(user, payload))) as pairs:
                     async for frame in pairs:
-                        if told and 0 < _draft_step(frame) <= told:
+                        if known and _is_draft(frame):
+                            known -= 1
                             continue
-                        last = frame
+                        told += 1
                         yield frame
             except _LOST as loss:
                 log.warning("a replica was lost (%s); its job goes to another one", type(loss).__name__)
@@ -92,10 +93,8 @@ async def _followed(response: Any) -> AsyncGenerator[Any, None]:
             response.cancel()
 
 
-def _draft_step(frame: bytes) -> int:
-    """The step of a draft's frame, 0 for any other frame and for none."""
-    reply = codec.decode_reply(frame[HEADER.size :]) if frame else None
-    return reply.step if isinstance(reply, Draft) else 0
+def _is_draft(frame: bytes) -> bool:
+    return isinstance(codec.decode_reply(frame[HEADER.size :]), Draft)
 
 
 class GateDeployment:
@@ -177,8 +176,8 @@ def _join(options: TeamOptions, environment: Mapping[str, str]) -> None:
         if options.cluster:
             ray.init(address=options.cluster, log_to_driver=log_to_driver)
             return
-        # Nothing of a cluster of one machine needs to be reached from another.
-        ray.init(address="local", include_dashboard=False, log_to_driver=log_to_driver, _node_ip_address="127.0.0.1")
+        # Ray's own ports are open to other machines; since 2.60 who comes there without Ray's token is refused.
+        ray.init(address="local", include_dashboard=False, log_to_driver=log_to_driver)
     except ConnectionError as fault:
         raise EngineError(
             "gone",
