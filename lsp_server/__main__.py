@@ -44,10 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _server(model: str) -> LacunaServer:
     """The server, which is imported here: `initialize` is answered before (see `transport`)."""
     from engine.protocol.model_name import as_written
-    from lsp_server.engine_client import EngineProcess
+    from lsp_server.remote.factory import engine_of
+    from lsp_server.remote.selected import SelectedEngine
     from lsp_server.server import create_server
 
-    return create_server(EngineProcess(as_written(model)))
+    local = as_written(model)
+    return create_server(SelectedEngine(lambda choice: engine_of(choice, local)))
 
 
 def set_up_logging(level: str) -> None:

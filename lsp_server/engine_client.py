@@ -12,11 +12,12 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from engine.protocol.address import Address, Transport, engine_address
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Loading, Rewrite, StatusReport
+from lsp_server.engine_condition import EngineState
 from lsp_server.engine_connection import EngineConnection, EngineGone, connect
 from lsp_server.engine_spawn import EngineChild, engine_command, spawn
 from lsp_server.sentences import sentences
@@ -24,8 +25,6 @@ from lsp_server.sentences import sentences
 log = logging.getLogger(__name__)
 
 __all__ = ["Engine", "EngineGone", "EngineProcess", "EngineState", "Patience"]
-
-EngineState = Literal["off", "starting", "loading", "ready", "failed"]
 
 # Trying again soon cannot help against these: a person has to do something first.
 _LASTING_KINDS = frozenset(

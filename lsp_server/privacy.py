@@ -1,6 +1,7 @@
-"""Which documents stay away from the engine: secrets, and files too big or too dense to help with.
+"""Which documents stay away from the engine: secrets, files too big or too dense to help with, and, where the engine
+is a remote one, those outside the folders it may see.
 
-Pure: judges by name and size alone; reads nothing from disk and logs nothing.
+Judges by name and size alone; reads nothing from disk but where links lead, and logs nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from lsp_server.document import Document
+from lsp_server.remote.allowed import may_leave
 from lsp_server.settings import Settings
 from lsp_server.uris import parts_of
 
-Refusal = Literal["secret", "huge", "dense", "file off", "language off"]
+Refusal = Literal["secret", "huge", "dense", "elsewhere", "file off", "language off"]
 
 # A pattern with a slash is matched against the end of the path, one without against the file's name.
 SECRET_PATTERNS = (
@@ -72,6 +74,7 @@ def explained(refused: Refusal) -> str:
         "secret": "its name looks like that of a secret; see `privacy.secretFiles` and `privacy.openFiles`",
         "huge": f"it is longer than {HUGE_CHARS:,} characters",
         "dense": f"its lines are longer than {DENSE_MEAN_LINE_CHARS} characters on average, as in generated text",
+        "elsewhere": "it lies outside the folders in `engine.allowFolders`, and the engine is on another machine",
     }.get(refused, "it is turned off in the settings")
     return f"Lacuna: this file is not given to the engine ({reason})."
 
@@ -98,7 +101,7 @@ def refusal(document: Document, settings: Settings) -> Refusal | None:
         return "huge"
     if _is_dense(document):
         return "dense"
-    return None
+    return None if may_leave(document.uri, settings) else "elsewhere"
 
 
 def typing_refusal(document: Document, settings: Settings) -> Refusal | None:

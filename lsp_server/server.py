@@ -34,6 +34,7 @@ from lsp_server.features import (
 )
 from lsp_server.handshake import NAME, Handshake
 from lsp_server.reading import text_preserving_converter
+from lsp_server.remote.selected import SelectedEngine
 from lsp_server.session import Session
 from lsp_server.wire import StrictProtocol
 
@@ -52,6 +53,8 @@ class LacunaServer(LanguageServer):
         )
         self.engine = engine
         self.session = Session(engine, LspEditor(self), clock)
+        if isinstance(engine, SelectedEngine):
+            self.session.choose_engine = engine.select
 
     def greeted(self, handshake: Handshake) -> None:
         """`initialize` was answered before there was this server: take what it said."""

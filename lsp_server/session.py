@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.protocol.messages import Stats
@@ -23,6 +23,9 @@ from lsp_server.inflight import Inflight
 from lsp_server.positions import PositionEncoding
 from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
+from lsp_server.remote.allowed import notice_of_leaving
+from lsp_server.remote.choice import choice_of
+from lsp_server.remote.endpoint import leaves_for
 from lsp_server.settings import Problem, Settings
 from lsp_server.status import StatusFeed
 from lsp_server.trail import Trail
@@ -79,6 +82,10 @@ class Session:
         self._trails: dict[str, Trail] = {}
         self._reported: tuple[Problem, ...] = ()
         self._told: set[str] = set()
+        # Has the engine be the one that settings ask for; whether it is another one now.
+        self.choose_engine: Callable[[Settings], bool] = lambda _settings: False
+        self._chosen_by: Settings | None = None
+        self._hosts_told: set[str] = set()
         self.engine_message = ""
         self._retried_at: float | None = None
         self._engine_progress = EngineProgress(editor, clock, self.progress, lambda: self.capabilities.shows_loading)
@@ -198,7 +205,10 @@ class Session:
 
     def wake_engine(self) -> None:
         """Begin to load the engine, so that it is there when it is first asked. Not while everything is off."""
-        if self._wants_engine and self.engine.state == "off":
+        if not self._wants_engine:
+            return
+        self._choose_engine()
+        if self.engine.state == "off":
             self.engine.start()
 
     def retry_engine(self) -> bool:
@@ -214,6 +224,21 @@ class Session:
         self._retried_at = now
         self.engine.start()
         return True
+
+    def _choose_engine(self) -> None:
+        """Have the engine that the settings ask for. That documents leave this machine is said before one does."""
+        if self._chosen_by is self.settings:
+            return
+        before, self._chosen_by = self._chosen_by, self.settings
+        host = leaves_for(choice_of(self.settings))
+        if host and host not in self._hosts_told:
+            self._hosts_told.add(host)
+            self.editor.show(notice_of_leaving(host, self.settings))
+        narrowed = before is not None and before.engine_allow_folders != self.settings.engine_allow_folders
+        if self.choose_engine(self.settings) or narrowed:
+            # What was asked for under other settings may be about a document that the engine must not see now.
+            for uri in self._documents:
+                self.inflight.supersede(uri)
 
     @property
     def _wants_engine(self) -> bool:

@@ -38,6 +38,7 @@ class Rule:
     """Where a setting stands in the options, what it may be, and what it is for.
 
     `by_folder`: it may differ between workspace folders. `needs_trust`: a workspace nobody trusts may not choose it.
+    `by_project`: a project's own files may choose it once the project is trusted. `is_text`: any text of one line.
     """
 
     path: str
@@ -49,6 +50,8 @@ class Rule:
     most_items: int = 256
     by_folder: bool = True
     needs_trust: bool = False
+    by_project: bool = True
+    is_text: bool = False
 
     @property
     def meaning(self) -> str:
@@ -59,6 +62,11 @@ class Rule:
 def _setting(default: Any, path: str, doc: str, **limits: Any) -> Any:
     """A field of `Settings` carrying its `Rule`; typed Any as `dataclasses.field` is."""
     return field(default=default, metadata={"rule": Rule(path, doc, **limits)})
+
+
+def _where(default: Any, path: str, doc: str, **limits: Any) -> Any:
+    """A setting that says to where documents go: nobody but the person may choose it, and for all folders alike."""
+    return _setting(default, path, doc, by_folder=False, needs_trust=True, by_project=False, **limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,44 @@ class Settings:
         needs_trust=True,
     )
     drafts: bool = _setting(False, "drafts", "Send `lacuna/draft` while a text is denoised (for plug-ins).")
+    engine_url: str = _where(
+        "",
+        "engine.url",
+        "Ask the engine at this address (`https://engine.example.org`, `http://127.0.0.1:8080/v1`) instead of one on "
+        "this machine. The documents you work on are sent there.",
+        is_text=True,
+    )
+    engine_api: str = _where(
+        "auto",
+        "engine.api",
+        "What is spoken at `engine.url`: Lacuna's own protocol (`lacuna engine serve`), OpenAI's (vLLM, llama.cpp, "
+        "Ollama), or whichever answers.",
+        choices=("auto", "lacuna", "openai"),
+    )
+    engine_model: str = _where(
+        "",
+        "engine.model",
+        "The model to ask for at `engine.url`; without a name the first that is offered.",
+        is_text=True,
+    )
+    engine_token_file: str = _where(
+        "",
+        "engine.tokenFile",
+        "A file that holds the token (API key) for `engine.url`, readable by you alone.",
+        is_text=True,
+    )
+    engine_allow_folders: tuple[str, ...] = _where(
+        (),
+        "engine.allowFolders",
+        "Folders whose documents may be sent to `engine.url`; no others are then. Without any, all documents may.",
+    )
+    engine_timeout_ms: int = _where(
+        30_000,
+        "engine.timeoutMs",
+        "Give up on `engine.url` when nothing comes from there for this long.",
+        least=100,
+        most=3_600_000,
+    )
     position_encoding: str = _setting(
         "auto",
         "positionEncoding",
@@ -196,6 +242,11 @@ def parse(options: object) -> tuple[Settings, list[Problem]]:
         else:
             chosen[name] = value
     return dataclasses.replace(Settings(), **chosen), problems  # type: ignore[arg-type]
+
+
+def with_shared(own: Settings, shared: Settings) -> Settings:
+    """A folder's settings, with those that cannot differ between folders as they are for all."""
+    return dataclasses.replace(own, **{name: getattr(shared, name) for name, _, rule in rules() if not rule.by_folder})
 
 
 def merge(below: object, above: object, depth: int = _DEEPEST) -> object:
@@ -239,7 +290,7 @@ def _checked(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
     if isinstance(default, int):
         return _checked_number(raw, default, rule)
     if isinstance(default, str):
-        return _checked_choice(raw, default, rule)
+        return _checked_text(raw, default) if rule.is_text else _checked_choice(raw, default, rule)
     if rule.are_actions:
         own_actions, fault = parse_own_actions(raw)
         return own_actions, fault
@@ -250,6 +301,16 @@ def _checked_choice(raw: object, default: str, rule: Rule) -> tuple[str, str]:
     if isinstance(raw, str) and raw in rule.choices:
         return raw, ""
     return default, "must be one of " + ", ".join(rule.choices)
+
+
+def _checked_text(raw: object, default: str) -> tuple[str, str]:
+    """One line at most; blanks around it are never meant."""
+    if not isinstance(raw, str):
+        return default, f"must be a string, not {_kind(raw)}"
+    if len(raw) > LONGEST_ITEM:
+        return default, f"is longer than {LONGEST_ITEM} characters"
+    text = raw.strip()
+    return (text, "") if not text or is_one_line(text) else (default, "must be one line")
 
 
 def _checked_list(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
@@ -284,4 +345,6 @@ def _kind(raw: object) -> str:
 def _shown(default: Value) -> str:
     if isinstance(default, bool):
         return "true" if default else "false"
+    if default == "":
+        return '""'
     return json.dumps(default) if isinstance(default, tuple) else str(default)

@@ -46,7 +46,7 @@ def vscode_configuration() -> dict[str, Any]:
     properties = {
         f"{SECTION}.{rule.path}": {
             **json_schema(_VSCODE_DEFAULTS.get(rule.path, default), rule),
-            "scope": "resource" if rule.by_folder else "window",
+            "scope": _vscode_scope(rule),
             "markdownDescription": f"%{_TEXT_KEY}.{rule.path}%",
         }
         for _, default, rule in rules()
@@ -156,13 +156,20 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _vscode_scope(rule: Rule) -> str:
+    """Where VS Code lets a setting be written: `machine` is a person's own settings, and no workspace's."""
+    if not rule.by_project:
+        return "machine"
+    return "resource" if rule.by_folder else "window"
+
+
 def _type(default: Value, rule: Rule) -> dict[str, Any]:
     if isinstance(default, bool):
         return {"type": "boolean"}
     if isinstance(default, int):
         return {"type": "integer", "minimum": rule.least, "maximum": rule.most}
     if isinstance(default, str):
-        return {"type": "string", "enum": list(rule.choices)}
+        return {"type": "string"} | ({"maxLength": LONGEST_ITEM} if rule.is_text else {"enum": list(rule.choices)})
     if rule.are_actions:
         return {"type": "array", "maxItems": MOST_ACTIONS, "items": _own_action()}
     line = {"type": "string", "maxLength": LONGEST_ITEM, "pattern": r"^[^\r\n]*[^\s][^\r\n]*$"}
@@ -189,7 +196,7 @@ def _lua_type(default: Value, rule: Rule) -> str:
     if isinstance(default, int):
         return "integer"
     if isinstance(default, str):
-        return "|".join(f"'{choice}'" for choice in rule.choices)
+        return "string" if rule.is_text else "|".join(f"'{choice}'" for choice in rule.choices)
     return "lacuna.OwnAction[]" if rule.are_actions else "string[]"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from lsp_server.settings import Problem, Settings, merge, parse
+from lsp_server.settings import Problem, Settings, merge, parse, with_shared
 from lsp_server.uris import parts_of
 
 _DRIVE = re.compile(r"^/([A-Za-z]):")
@@ -100,7 +100,8 @@ class Workspace:
         for folder, own in self._own.items():
             faults = list(self._misfits.get(folder, ()))
             if own is not None:
-                self._resolved[folder], found = parse(merge(shared, own))
+                settings, found = parse(merge(shared, own))
+                self._resolved[folder] = with_shared(settings, self.settings)
                 faults += found
             # A fault all folders share is one fault.
             new = (each for each in faults if each not in problems)

@@ -4,6 +4,7 @@ EngineError                      base: carries kind, message, remedy; becomes a 
     kinds of the connection      bad_frame, protocol_version, bad_token, unknown_message, unsafe_address, gone
     kinds of the engine          loading, draining, model_missing, model_corrupt, model_unsupported,
                                  no_space, out_of_memory, internal
+    kinds of another machine     unreachable, timed_out, overloaded, bad_reply (what answers speaks another language)
     kinds of a request           bad_request, window_exceeded, round_trip,
                                  unsatisfied (no text was found that obeys the constraints),
                                  quota_exceeded (of a team's engine: one user has asked for too much)
@@ -27,6 +28,10 @@ FAILURE_KINDS: frozenset[str] = frozenset(
         "no_space",
         "out_of_memory",
         "internal",
+        "unreachable",
+        "timed_out",
+        "overloaded",
+        "bad_reply",
         "bad_request",
         "window_exceeded",
         "round_trip",

@@ -30,7 +30,7 @@ def test_every_setting_can_be_set_by_its_path() -> None:
         elif isinstance(default, int):
             other = default + 1
         elif isinstance(default, str):
-            other = next(choice for choice in rule.choices if choice != default)
+            other = "other" if rule.is_text else next(choice for choice in rule.choices if choice != default)
         elif rule.are_actions:
             other = [{"title": "Use pathlib", "instruction": "Use pathlib.", "languages": ["python"]}]
         else:

@@ -18,6 +18,7 @@
 ---@field context? lacuna.Settings.context
 ---@field privacy? lacuna.Settings.privacy
 ---@field drafts? boolean Send `lacuna/draft` while a text is denoised (for plug-ins). Default: false
+---@field engine? lacuna.Settings.engine
 ---@field positionEncoding? 'auto'|'utf-16' Count columns as agreed with the editor, or in UTF-16 units whatever it prefers. Default: 'auto'
 
 ---@class lacuna.Settings.inlineCompletion
@@ -51,3 +52,11 @@
 ---@field secretFiles? string[] More glob patterns of files that must never reach the engine. Default: {}
 ---@field openFiles? string[] Glob patterns of files that are open although they look like secrets or git ignores them. Default: {}
 ---@field gitIgnored? boolean Suggest in files that git ignores, too. They never come into the context of another file. Default: false
+
+---@class lacuna.Settings.engine
+---@field url? string Ask the engine at this address (`https://engine.example.org`, `http://127.0.0.1:8080/v1`) instead of one on this machine. The documents you work on are sent there. Default: ''
+---@field api? 'auto'|'lacuna'|'openai' What is spoken at `engine.url`: Lacuna's own protocol (`lacuna engine serve`), OpenAI's (vLLM, llama.cpp, Ollama), or whichever answers. Default: 'auto'
+---@field model? string The model to ask for at `engine.url`; without a name the first that is offered. Default: ''
+---@field tokenFile? string A file that holds the token (API key) for `engine.url`, readable by you alone. Default: ''
+---@field allowFolders? string[] Folders whose documents may be sent to `engine.url`; no others are then. Without any, all documents may. Default: {}
+---@field timeoutMs? integer Give up on `engine.url` when nothing comes from there for this long. 100 to 3600000. Default: 30000

@@ -1,0 +1,66 @@
+"""From what goes wrong with HTTP to failures a person can act on. No message holds anything of a body's text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.protocol.errors import EngineError
+
+_PROXY = "look at `engine.url`, whether the server runs, and whether a firewall or proxy stands between"
+
+
+_TOKEN = ("bad_token", "{} does not accept the token", "put a valid one into the file that `engine.tokenFile` names")
+_TOO_LONG = ("window_exceeded", "the text is longer than {} takes", "select less, or lower `context.prefixChars`")
+_REFUSED = ("bad_request", "{} refuses the request", "look at `engine.api` and `engine.model`")
+_BUSY = ("overloaded", "{} has more to do than it can", "ask again in a moment")
+_FAILED = ("unreachable", "{} failed", "try again, or look at that server's log")
+_BY_STATUS: Mapping[int, tuple[str, str, str]] = {
+    400: _REFUSED,
+    401: _TOKEN,
+    403: _TOKEN,
+    404: ("model_missing", "{} does not know what was asked for", "look at `engine.url` and `engine.model`"),
+    413: _TOO_LONG,
+    414: _TOO_LONG,
+    422: _REFUSED,
+    429: _BUSY,
+    503: _BUSY,
+}
+
+
+def lost_connection(fault: BaseException, host: str) -> EngineError:
+    """The failure for a connection that could not be made, broke or fell silent."""
+    import httpx
+
+    if isinstance(fault, httpx.TimeoutException | TimeoutError):
+        return EngineError(
+            "timed_out", f"nothing came from {host} in time", "try again; raise `engine.timeoutMs` for a slow server"
+        )
+    if isinstance(fault, httpx.ConnectError) and "certificate" in str(fault).lower():
+        return EngineError(
+            "unsafe_address",
+            f"the certificate of {host} is not trusted here",
+            "have the server use one that is, or name your own authority in the environment: SSL_CERT_FILE",
+        )
+    return EngineError("unreachable", f"{host} cannot be reached", _PROXY)
+
+
+def refused(status: int, host: str, *, model: str = "") -> EngineError:
+    """The failure for an HTTP status that is no success."""
+    if 300 <= status < 400:
+        kind, message, remedy = "bad_reply", "{} sends requests elsewhere", "set `engine.url` to the final address"
+    else:
+        kind, message, remedy = _BY_STATUS.get(status, _FAILED)
+    if kind == "model_missing" and model:
+        message = "{} does not know the model " + repr(model)
+    return EngineError(kind, f"{message.format(host)} (HTTP {status})", remedy)
+
+
+def is_passing(status: int) -> bool:
+    """Whether the same request may succeed when it is sent again."""
+    return status in (408, 425, 429, 500, 502, 503, 504)
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The pause in seconds that a reply asks for; dates are left to our own pauses."""
+    value = headers.get("retry-after", "").strip()
+    return float(value) if value.isdecimal() and value.isascii() and len(value) < 10 else None

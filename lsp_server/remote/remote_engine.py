@@ -1,0 +1,293 @@
+"""An engine over HTTP as the rest of the server sees it, whatever dialect it speaks.
+
+Its life: off → starting → ready or failed; a failed one is tried again with growing pauses, and so is one that went
+away. It is not watched while it is ready: a request that cannot reach it says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Loading, Rewrite, StatusReport
+from lsp_server.engine_client import Patience
+from lsp_server.engine_condition import EngineCondition, EngineState
+from lsp_server.engine_connection import EngineGone
+from lsp_server.remote.choice import EngineChoice
+from lsp_server.remote.dialect import Dialect, News, Talk, TryAgain
+from lsp_server.remote.endpoint import Endpoint, endpoint_of, host_of
+from lsp_server.remote.http_errors import lost_connection
+from lsp_server.sentences import sentences
+
+if TYPE_CHECKING:
+    import httpx
+
+log = logging.getLogger(__name__)
+
+# How long an unused connection is kept: a new one costs who types several round trips.
+KEEP_ALIVE_S = 120.0
+CONNECT_S = 10.0
+
+# After these a request's server is greeted anew, which reads the token again and tells the person what is wrong.
+_ESTRANGED = frozenset({"unreachable", "bad_token", "unsafe_address", "model_missing", "draining", "gone"})
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a request that somebody waits for is sent, and after which pauses. Who types is never kept waiting."""
+
+    most: int = 3
+    first_s: float = 0.25
+    longest_s: float = 4.0
+
+    def pause_s(self, attempt: int, asked_s: float | None) -> float:
+        """The pause behind attempt number `attempt`, from 1; `asked_s` is what the other side asked for."""
+        wanted = self.first_s * 2.0 ** (attempt - 1) if asked_s is None else asked_s
+        return min(self.longest_s, max(wanted, 0.0))
+
+
+class RemoteEngine:
+    """See the module. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        choice: EngineChoice,
+        dialect: Dialect,
+        *,
+        patience: Patience | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self._choice = choice
+        self._dialect = dialect
+        self._patience = patience or Patience()
+        self._retries = retries or Retries()
+        self._host = host_of(choice)
+        self._condition = EngineCondition()
+        self._client: httpx.AsyncClient | None = None
+        self._talk: Talk | None = None
+        self._failure: EngineError | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+        self._estranged = asyncio.Event()
+        self._attempts: set[asyncio.Task[Done]] = set()
+        self._counts = _Counts()
+
+    @property
+    def state(self) -> EngineState:
+        return self._condition.state
+
+    @property
+    def model(self) -> str:
+        return self._choice.model
+
+    @property
+    def facts(self) -> Facts | None:
+        return self._talk.facts if self._talk is not None and self.state == "ready" else None
+
+    @property
+    def failure(self) -> EngineError | None:
+        return self._failure if self.state == "failed" else None
+
+    def on_state(self, callback: Callable[[EngineState, str], None]) -> None:
+        self._condition.on_change(callback)
+
+    def on_loading(self, callback: Callable[[Loading], None]) -> None:
+        """Nobody tells how far another machine's model is."""
+
+    def start(self) -> None:
+        if self._task is None or self._task.done():
+            self._look()
+            self._task = asyncio.create_task(self._keep_connected())
+        elif self.state == "failed":
+            self._look()
+            self._asked.set()
+
+    async def submit(
+        self,
+        request: Fill | Rewrite,
+        on_draft: Callable[[Draft], None] | None = None,
+        *,
+        on_found: Callable[[Found], None] | None = None,
+        wait: bool = False,
+    ) -> Done:
+        if self.state == "off":
+            self.start()
+        while wait and self.state == "starting":
+            await self._condition.changed()
+        if self.state == "failed" and self._failure is not None:
+            raise self._failure
+        if self.state != "ready" or self._talk is None:
+            raise EngineError("loading", self._condition.message, "ask again in a moment")
+
+        def on_news(news: News) -> None:
+            if isinstance(news, Draft) and on_draft is not None:
+                on_draft(news)
+            elif isinstance(news, Found) and on_found is not None:
+                on_found(news)
+
+        with self._counts.job():
+            return await self._with_retries(request, on_news, self._retries.most if wait else 1)
+
+    async def status(self) -> StatusReport:
+        """The server's own report, or what is known here, where the jobs are this client's."""
+        import httpx
+
+        if self._talk is None or self.state != "ready":
+            raise EngineGone(f"{self._host} is not connected")
+        try:
+            return await self._talk.report() or self._counts.report(self._talk.facts)
+        except httpx.HTTPError as fault:
+            raise lost_connection(fault, self._host) from None
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        client, self._client, self._talk = self._client, None, None
+        for attempt in self._attempts:
+            attempt.cancel()
+        if client is not None:
+            await client.aclose()
+        self._condition.move("off", "closed")
+
+    # Asking
+
+    async def _with_retries(self, request: Fill | Rewrite, on_news: Callable[[News], None], attempts: int) -> Done:
+        """Jobs are functions of their request alone, so one that was lost on the way may simply be asked again."""
+        attempt = 1
+        while True:
+            try:
+                return await self._once(request, on_news)
+            except EngineError as fault:
+                if not isinstance(fault, TryAgain) or attempt >= attempts:
+                    if fault.kind in _ESTRANGED:
+                        self._estranged.set()
+                    raise
+                await asyncio.sleep(self._retries.pause_s(attempt, fault.after_s))
+            attempt += 1
+
+    async def _once(self, request: Fill | Rewrite, on_news: Callable[[News], None]) -> Done:
+        import httpx
+
+        if self._talk is None:
+            raise EngineGone
+        attempt = asyncio.ensure_future(self._talk.ask(request, on_news))
+        self._attempts.add(attempt)
+        try:
+            return await attempt
+        except httpx.HTTPError as fault:
+            lost = lost_connection(fault, self._host)
+            raise (lost if lost.kind == "timed_out" else TryAgain(lost)) from None
+        except asyncio.CancelledError:
+            # Cancelled by `close`, and not by who waits.
+            task = asyncio.current_task()
+            if self._client is None and task is not None and not task.cancelling():
+                raise EngineGone from None
+            raise
+        finally:
+            self._attempts.discard(attempt)
+
+    # Staying connected
+
+    async def _keep_connected(self) -> None:
+        failures = 0
+        while True:
+            self._asked.clear()
+            self._estranged.clear()
+            fault = await self._greet()
+            if fault is None:
+                failures, self._failure = 0, None
+                self._condition.move("ready", "ready")
+                await self._estranged.wait()
+                self._condition.move("starting", f"{self._host} could not be asked; it is looked for again")
+                await asyncio.sleep(self._patience.first_retry_s)
+                continue
+            failures += 1
+            self._failure = fault
+            self._condition.move("failed", sentences(fault.message, fault.remedy))
+            await self._pause(self._patience.pause(failures, fault.kind))
+
+    async def _greet(self) -> EngineError | None:
+        """Greet the server; None when it answered. The token is read each time, so that a new one is used."""
+        import httpx
+
+        try:
+            endpoint = await asyncio.to_thread(endpoint_of, self._choice)
+            if self._client is None:
+                self._client = http_client(endpoint)
+            self._client.headers.update(_authorization(endpoint))
+            async with asyncio.timeout(self._patience.connect_s):
+                self._talk = await self._dialect.greet(self._client, endpoint)
+        except EngineError as fault:
+            return fault
+        except (httpx.HTTPError, TimeoutError) as fault:
+            return lost_connection(fault, self._host)
+        except Exception as fault:  # noqa: BLE001  Whatever it is, the editor goes on and a later try may work.
+            log.error("greeting %s failed: %s", self._host, type(fault).__name__)
+            return EngineError("internal", f"greeting {self._host} failed ({type(fault).__name__})", "report this")
+        return None
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._asked.wait(), seconds)
+        except TimeoutError:
+            return
+
+    def _look(self) -> None:
+        self._condition.enter("starting", f"{self._host} is being asked")
+
+
+class _Counts:
+    """This client's jobs, for a report where the server has none."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._running = self._done = self._cancelled = self._failed = 0
+
+    @contextmanager
+    def job(self) -> Iterator[None]:
+        """Around one job."""
+        self._running += 1
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._cancelled += 1
+            raise
+        except EngineError:
+            self._failed += 1
+            raise
+        finally:
+            self._running -= 1
+        self._done += 1
+
+    def report(self, facts: Facts) -> StatusReport:
+        """Memory and idle time are another machine's affair: 0."""
+        up_s = time.monotonic() - self._began
+        counts = (self._running, self._done, self._cancelled, self._failed)
+        return StatusReport("ready", facts, up_s, 0.0, 0.0, 1, *counts, 0.0)
+
+
+def http_client(endpoint: Endpoint) -> httpx.AsyncClient:
+    """A client for `endpoint`. It follows no redirect, which could lead documents and token to another host.
+
+    On this machine no proxy is asked, whatever the environment says.
+    """
+    import httpx
+
+    return httpx.AsyncClient(
+        headers=_authorization(endpoint),
+        timeout=httpx.Timeout(endpoint.timeout_s, connect=min(CONNECT_S, endpoint.timeout_s)),
+        limits=httpx.Limits(keepalive_expiry=KEEP_ALIVE_S),
+        trust_env=not endpoint.is_loopback,
+        follow_redirects=False,
+    )
+
+
+def _authorization(endpoint: Endpoint) -> dict[str, str]:
+    return {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
