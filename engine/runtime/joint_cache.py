@@ -27,13 +27,12 @@ class JointCache(Cache):
     """
 
     def __init__(self, layers: int, appends: Sequence[Append], rows: Sequence[tuple[int, int]]) -> None:
-        joint = [_JointLayer(layer, appends, rows) for layer in range(layers)]
-        super().__init__(layers=[*joint])
+        self._joint = [_JointLayer(layer, appends, rows) for layer in range(layers)]
+        super().__init__(layers=[*self._joint])
 
     def with_canvas(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> Pair:
         """What the rows see in `layer`, for attention that writes nowhere else."""
-        found: Pair = self.layers[layer].update(keys, values)
-        return found
+        return self._joint[layer].update(keys, values)
 
 
 class _JointLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]

@@ -11,6 +11,7 @@ tokens and quotas; jobs are run by a `Pool`. No document text is logged.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -23,11 +24,21 @@ from starlette.types import Receive, Scope, Send
 from engine.protocol import codec
 from engine.protocol.errors import EngineError
 from engine.protocol.framing import HEADER, MAX_FRAME_BYTES
+from engine.protocol.http import (
+    FACTS,
+    GOES_ON,
+    GOES_ON_EVERY_S,
+    HEALTH,
+    JOBS,
+    MEDIA_TYPE,
+    MODEL_HEADER,
+    PROTOCOL_HEADER,
+    STATUS,
+)
 from engine.protocol.messages import PROTOCOL_VERSION, Done, Facts, Failed, Fill, Ready, Rewrite, StatusReport
 from engine.team.access import TokenBook, bearer
 from engine.team.quotas import QuotaBook, Refusal
 
-FRAMES = "application/vnd.lacuna.frames"
 _HTTP_STATUS: Mapping[str, int] = {
     "bad_token": 401,
     "quota_exceeded": 429,
@@ -77,12 +88,12 @@ class Gate:
     async def answer(self, request: HttpRequest) -> Response:
         """The response to any request."""
         path = request.url.path
-        if path == "/healthz":
+        if path == HEALTH:
             return PlainTextResponse("ok")
         routes = {
-            ("POST", "/v1/jobs"): self._jobs,
-            ("GET", "/v1/facts"): self._facts,
-            ("GET", "/v1/status"): self._status,
+            ("POST", JOBS): self._jobs,
+            ("GET", FACTS): self._facts,
+            ("GET", STATUS): self._status,
         }
         route = routes.get((request.method, path))
         if route is None:
@@ -101,7 +112,7 @@ class Gate:
                 "this engine does not know the token",
                 "ask who runs it for a token, and name its file in the setting engine.tokenFile",
             )
-        theirs = request.headers.get("lacuna-protocol", "")
+        theirs = request.headers.get(PROTOCOL_HEADER, "")
         if theirs != str(PROTOCOL_VERSION):
             raise EngineError(
                 "protocol_version",
@@ -111,7 +122,7 @@ class Gate:
         return user
 
     def _model(self, request: HttpRequest) -> str:
-        asked = request.headers.get("lacuna-model", "") or self._models[0]
+        asked = request.headers.get(MODEL_HEADER, "") or self._models[0]
         if asked not in self._models:
             raise EngineError(
                 "model_missing",
@@ -121,10 +132,10 @@ class Gate:
         return asked
 
     async def _facts(self, request: HttpRequest, user: str, model: str) -> Response:  # noqa: ARG002
-        return Response(codec.encode(Ready(await self._pool.facts(model))), media_type=FRAMES)
+        return Response(codec.encode(Ready(await self._pool.facts(model))), media_type=MEDIA_TYPE)
 
     async def _status(self, request: HttpRequest, user: str, model: str) -> Response:  # noqa: ARG002
-        return Response(codec.encode(self._report(await self._pool.facts(model))), media_type=FRAMES)
+        return Response(codec.encode(self._report(await self._pool.facts(model))), media_type=MEDIA_TYPE)
 
     async def _jobs(self, request: HttpRequest, user: str, model: str) -> Response:
         payload = await _body(request)
@@ -179,12 +190,12 @@ class _JobResponse(StreamingResponse):
         self._frames = frames
         self._on_end = on_end
         self._last = b""
-        super().__init__(self._noted(), media_type=FRAMES)
+        super().__init__(self._noted(), media_type=MEDIA_TYPE)
 
     async def _noted(self) -> AsyncIterator[bytes]:
-        async for frame in self._frames:
+        async for frame in going_on(self._frames):
             yield frame
-            self._last = frame
+            self._last = frame if frame != GOES_ON else self._last
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. A client that leaves ends the job at once."""
@@ -193,6 +204,27 @@ class _JobResponse(StreamingResponse):
         finally:
             self._on_end(self._last)
             await self._frames.aclose()
+
+
+async def going_on(frames: AsyncGenerator[bytes, None], every_s: float = GOES_ON_EVERY_S) -> AsyncIterator[bytes]:
+    """The frames, and `GOES_ON` wherever none came for so long: who waits then knows, and so do proxies between."""
+    waiting: asyncio.Future[bytes] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(anext(frames))
+            if not (await asyncio.wait({waiting}, timeout=every_s))[0]:
+                yield GOES_ON
+                continue
+            came, waiting = waiting, None
+            try:
+                frame = came.result()
+            except StopAsyncIteration:
+                return
+            yield frame
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
 
 
 async def _body(request: HttpRequest) -> bytes:
@@ -211,7 +243,7 @@ def refusal(job: str, error: EngineError) -> Response:
     """A request that never began, as one Failed frame."""
     job = getattr(error, "job_id", job) or job
     frame = codec.encode(Failed(job, error.kind, error.message, error.remedy))
-    return Response(frame, _HTTP_STATUS.get(error.kind, 500), media_type=FRAMES)
+    return Response(frame, _HTTP_STATUS.get(error.kind, 500), media_type=MEDIA_TYPE)
 
 
 def _over_quota(job: str, refused: Refusal) -> Response:

@@ -134,7 +134,7 @@ def stop(options: TeamOptions) -> None:
     with contextlib.suppress(Exception):
         serve.delete(NAME)
     if not options.cluster:
-        serve.shutdown()
+        serve.shutdown()  # type: ignore[no-untyped-call]
         ray.shutdown()
 
 
@@ -147,7 +147,7 @@ def _application(options: TeamOptions) -> Any:
         target = max(1, options.limits.canvases // 2)
         load = {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": target}
         scaling = {"autoscaling_config": load}
-    engines = serve.deployment(Engines).options(
+    engines = serve.deployment(
         name="engines",
         ray_actor_options={"num_cpus": options.cpus, "num_gpus": options.gpus},
         max_ongoing_requests=2 * options.limits.canvases,
@@ -156,14 +156,14 @@ def _application(options: TeamOptions) -> Any:
         health_check_timeout_s=30,
         graceful_shutdown_timeout_s=_LEAVING_S,
         **scaling,
-    )
-    gate = serve.deployment(GateDeployment).options(
+    )(Engines)
+    gate = serve.deployment(
         name="gate",
         ray_actor_options={"num_cpus": 0},
         max_ongoing_requests=_GATE_REQUESTS,
         user_config=[list(entry) for entry in options.entries],
         graceful_shutdown_timeout_s=_LEAVING_S,
-    )
+    )(GateDeployment)
     configs = dict(zip(models, options.engines, strict=True))
     return gate.bind(engines.bind(configs, options.limits, options.models_at_once), models, options.quota)
 

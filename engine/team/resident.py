@@ -82,8 +82,7 @@ class ResidentEngine:
             del self._replies[job]
             if not is_over:
                 self._loop.post(CancelAsked(client, job))
-            if self.is_retired and not self._replies:
-                self.close()
+            self._leave_if_due()
 
     def retire(self) -> None:
         """Take no more jobs, and leave when those under way have ended. May be called from any thread, and again."""
@@ -92,7 +91,10 @@ class ResidentEngine:
 
     def _retire(self) -> None:
         self.is_retired = True
-        if not self._replies:
+        self._leave_if_due()
+
+    def _leave_if_due(self) -> None:
+        if self.is_retired and not self._replies:
             self.close()
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ class JointRows:
 
     def split(self, hidden: torch.Tensor) -> list[torch.Tensor]:
         """`hidden` [rows, n, width] of the batch, by job."""
-        return list(hidden.split([part.ids.shape[0] for part in self.parts]))
+        return list(torch.split(hidden, [part.ids.shape[0] for part in self.parts]))
 
 
 def joined(parts: Sequence[PassRows], layers: int) -> JointRows:

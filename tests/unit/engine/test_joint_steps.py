@@ -75,7 +75,7 @@ def test_a_joint_pass_predicts_what_each_pass_alone_does(model: JointModel) -> N
     alone, together = opened(model), opened(model)
     for turn in range(3):
         wanted = inputs(model, turn)
-        # The second turn reuses what the first one left; then one job's cache is made anew while others go on with theirs.
+        # The second turn reuses what the first one left; then one job's cache is made anew, and the others' are not.
         refresh = [turn == 0, turn == 0, turn != 1]
         steps = [JobStep(*each) for each in zip(together, wanted, refresh, strict=True)]
         joint = model.step_together(steps)
