@@ -39,6 +39,7 @@ _LOST = (RayActorError, WorkerCrashedError, ObjectLostError, ReplicaUnavailableE
 _GATE_REQUESTS = 4096
 """Jobs the gate holds open; quotas keep them far below."""
 _LEAVING_S = 60.0
+_START_TRIES = 3
 
 
 class RayPool:
@@ -125,8 +126,14 @@ def start(options: TeamOptions, environment: Mapping[str, str]) -> None:
 
 
 def deploy(options: TeamOptions) -> None:
-    """Bring what runs to what `options` say: only what has changed is restarted."""
-    serve.run(_application(options), name=NAME, route_prefix="/")
+    """Bring what runs to what `options` say: only what has changed is restarted.
+
+    Raises EngineError(internal) when no replica starts.
+    """
+    try:
+        serve.run(_application(options), name=NAME, route_prefix="/")
+    except RuntimeError as fault:
+        raise EngineError("internal", f"the replicas do not start: {fault}", "mend that, then start again") from None
 
 
 def stop(options: TeamOptions) -> None:
@@ -152,6 +159,7 @@ def _application(options: TeamOptions) -> Any:
         ray_actor_options={"num_cpus": options.cpus, "num_gpus": options.gpus},
         max_ongoing_requests=2 * options.limits.canvases,
         user_config=models[0],
+        max_constructor_retry_count=_START_TRIES,
         health_check_period_s=5,
         health_check_timeout_s=30,
         graceful_shutdown_timeout_s=_LEAVING_S,

@@ -44,8 +44,11 @@ class Engines:
         self._engine_of = serve.multiplexed(max_num_models_per_replica=models_at_once)(load)
 
     async def reconfigure(self, preload: str) -> None:
-        """Called by Serve before the replica counts as ready: loads that model."""
-        await self._engine_of(preload)
+        """Called by Serve before the replica counts as ready: loads that model. Raises RuntimeError, which Serve shows."""
+        try:
+            await self._engine_of(preload)
+        except EngineError as error:
+            raise RuntimeError(f"{error.message}; {error.remedy}") from None
 
     async def run(self, user: str, payload: bytes) -> Frames:
         """A job's frames."""
