@@ -31,7 +31,7 @@ from lsp_server.uris import parts_of
 _NAME_CHARS = 100
 
 # Kinds that pass by themselves: worth a line in the log, not a person's attention.
-PASSING_KINDS = frozenset({"loading", "draining", "overloaded"})
+PASSING_KINDS = frozenset({"loading", "draining", "overloaded", "quota_exceeded"})
 # Kinds that come from one request and say nothing about the next.
 REQUEST_KINDS = frozenset({"bad_request", "window_exceeded", "round_trip", "unsatisfied"})
 

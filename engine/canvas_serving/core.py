@@ -26,6 +26,7 @@ from engine.diffusion.constraint import Constraint
 from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.parallel import CanvasResult, CanvasStep, denoise_canvas
 from engine.diffusion.sampling import SamplingConfig
+from engine.diffusion.shared_step import Offer
 from engine.hole_by_hole import Glimpse, hole_by_hole
 from engine.hole_order import HoleOrder
 from engine.job import Monitored, Run
@@ -68,6 +69,7 @@ class CanvasCore:
         self._hole_order = hole_order
         self._clock = clock
         self._watch: Callable[[CanvasStep], None] | None = None
+        self._offer: Offer | None = None
         self._vocabulary: Vocabulary | None = None
         # There is no other route, so nothing holds jobs back from this one.
         self._monitor = Monitor()
@@ -85,6 +87,10 @@ class CanvasCore:
     def watch(self, watch: Callable[[CanvasStep], None] | None) -> None:
         """Tell `watch` every step towards the first text of the jobs that run from now on; see `WatchableCore`."""
         self._watch = watch
+
+    def share(self, offer: Offer) -> None:
+        """Offer every step of the jobs that run from now on; a run then pauses before it, see `SharedStep`."""
+        self._offer = offer
 
     @property
     def model(self) -> CanvasModel:
@@ -205,7 +211,15 @@ class CanvasCore:
         others = OTHERS_TOLD if self._watch is not None else 0
         job, limits = prompt.job, prompt.limits
         return denoise_canvas(
-            model, job, config, generator, limits=limits, expired=expired, constraint=rule, others=others
+            model,
+            job,
+            config,
+            generator,
+            limits=limits,
+            expired=expired,
+            constraint=rule,
+            others=others,
+            offer=self._offer,
         )
 
     def _alternatives(

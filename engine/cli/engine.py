@@ -1,4 +1,4 @@
-"""`lacuna engine run|start|stop|status`: the resident engine, by hand.
+"""`lacuna engine run|start|stop|status`: the resident engine, by hand. (`serve` and `token` are in `team`.)
 
 Owns words and exit statuses only. Exit status 0: done; 1: it failed and the reason was said; 2: wrong usage;
 3 (`status`): no engine is running.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engine.protocol.messages import Facts, Loading, StatusReport
 
 NOT_RUNNING = 3
+_TEAM_COMMANDS = ("serve", "token")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -43,7 +44,7 @@ _address_options = _options(
     click.option("--model", help=f"Name of the model, as `lacuna models list` shows it, or a path. [{DEFAULT_MODEL}]"),
     click.option("--transport", help="auto, unix or tcp: how clients reach it. [auto]"),
 )
-_engine_options = _options(
+engine_options = _options(
     click.option("--family", help="Model family or layout (a2d-bd3lm, ...), where nothing else tells. [auto]"),
     click.option("--precision", help="int8, fp32 or bf16. [auto]"),
     click.option("--device", help="cpu, cuda or cuda:N. [auto]"),
@@ -57,14 +58,30 @@ _engine_options = _options(
 )
 
 
-@click.group()
+class _WithTeam(click.Group):
+    """Has the commands of a team's engine besides; their file builds on this one, and is imported when one is asked."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, those of `engine.cli.team` last."""
+        return [*super().list_commands(ctx), *_TEAM_COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, None where there is none."""
+        if cmd_name not in _TEAM_COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        from engine.cli import team
+
+        return {"serve": team.serve, "token": team.token}[cmd_name]
+
+
+@click.group(cls=_WithTeam)
 def engine() -> None:
     """The resident engine: it holds the model and serves every editor of this user."""
 
 
 @engine.command()
 @_address_options
-@_engine_options
+@engine_options
 @click.option("--log-level", default="info", help="debug, info, warning or error. No level logs document text.")
 def run(log_level: str, **options: object) -> None:
     """Run the engine in this terminal until it is stopped or idle."""
@@ -79,7 +96,7 @@ def run(log_level: str, **options: object) -> None:
 
 @engine.command()
 @_address_options
-@_engine_options
+@engine_options
 def start(**options: object) -> None:
     """Start the engine in the background and wait until it serves."""
     config = _read(options)

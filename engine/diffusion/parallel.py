@@ -23,6 +23,7 @@ from engine.diffusion.reading import Admission
 from engine.diffusion.samplers import sampler_of
 from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.several_holes import hole_by_hole
+from engine.diffusion.shared_step import Offer
 from engine.diffusion.stopping import Limits
 from engine.models.canvas_model import CanvasFacts, CanvasJob, CanvasModel, Known
 from engine.protocol.errors import EngineError
@@ -55,11 +56,13 @@ def denoise_canvas(
     expired: Callable[[], bool],
     constraint: Constraint | None = None,
     others: int = 0,
+    offer: Offer | None = None,
 ) -> Generator[CanvasStep | None, None, CanvasResult]:
     """Denoise the holes of `job`. Yields after each denoising step, and None after each chunk of the known text that
     another follows; at the deadline the best draft so far is returned.
 
-    others: how many of the likeliest ids each step tells of its places.
+    others: how many of the likeliest ids each step tells of its places. offer: hears of each step before it is taken;
+    None is yielded then, and what `SharedStep.take` gives counts.
 
     The same arguments and generator state give the same text; the generator is the host's, whatever device the model is
     on. Raises EngineError: bad_request for a job without holes or with a hole larger than the budget, and for settings
@@ -71,7 +74,7 @@ def denoise_canvas(
     _check(model, pieces, config, limits)
     admission = Admission.of(facts, torch.device(facts.device), resizing=facts.expand_id >= 0)
     rules = Rules(facts, config, sampler_of(config), admission, constraint, generator, others)
-    work = Work(model, config, generator, limits, expired, constraint, holes, rules)
+    work = Work(model, config, generator, limits, expired, constraint, holes, rules, offer)
     if holes > 1 and not facts.islands:
         made = yield from hole_by_hole(work, known, pieces)
     else:

@@ -21,8 +21,9 @@ from engine.diffusion.layout import Piece, lay_out, of_length, split
 from engine.diffusion.length import GapShape, candidate_lengths
 from engine.diffusion.resizing import WINDOW, Resizer
 from engine.diffusion.sampling import SamplingConfig
+from engine.diffusion.shared_step import Offer
 from engine.diffusion.stopping import Limits
-from engine.models.canvas_model import CanvasContext, CanvasModel, Known
+from engine.models.canvas_model import CanvasContext, CanvasModel, JobStep, Known
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Stop
 
@@ -42,6 +43,7 @@ class Work:
     constraint: Constraint | None
     holes: int
     rules: Rules
+    offer: Offer | None = None
     passes: int = 0
 
 
@@ -121,7 +123,7 @@ def _options(work: Work, context: CanvasContext, pieces: tuple[Piece, ...], offs
         tries = [[*settled[:index], of_length(pieces[index], n), *settled[index + 1 :]] for n in lengths[index]]
         options = [_start(work, tried, offset, pieces[index].hole, most) for tried in tries]
         if index != unknown[-1] and len(options) > 1:
-            _predict(work, context, options, step=0)
+            yield from _predict(work, context, options, step=0)
             scores = [_score(work, option) for option in options]
             best = scores.index(max(scores))
             settled = tries[best]
@@ -180,13 +182,13 @@ def _check_window(work: Work, known: Known, option: Option, offset: int) -> None
 
 def _denoise(
     work: Work, context: CanvasContext, options: list[Option], made: Made
-) -> Generator[CanvasStep, None, Option]:
+) -> Generator[CanvasStep | None, None, Option]:
     """Denoise the options side by side; after each step the worse half is dropped. The last one is the text."""
     step, reviews = 0, 0
     while True:
         live = [option for option in options if not option.run.finished]
         if live:
-            _predict(work, context, live, step)
+            yield from _predict(work, context, live, step)
             step += 1
             options = _better_half(work, options)
             yield _told(options[0].run, made, work)
@@ -209,12 +211,21 @@ def _denoise(
             return leader
 
 
-def _predict(work: Work, context: CanvasContext, options: Sequence[Option], step: int) -> None:
-    """One forward pass over all options, and the step each takes from it."""
+def _predict(work: Work, context: CanvasContext, options: Sequence[Option], step: int) -> Generator[None, None, None]:
+    """One forward pass over all options, and the step each takes from it.
+
+    Where steps are offered it yields in between, so that others can be taken in the same pass.
+    """
     facts, config = work.model.facts, work.config
     inputs = [option.run.input() for option in options]
     due = step % config.refresh_every == 0 or any(option.run.needs_exact_step for option in options)
-    predictions = work.model.step(context, inputs, refresh=not facts.exact_cache and due)
+    wanted = JobStep(context, tuple(inputs), refresh=not facts.exact_cache and due)
+    if work.offer is None:
+        predictions = work.model.step(wanted.context, wanted.inputs, refresh=wanted.refresh)
+    else:
+        shared = work.offer(work.model, wanted)
+        yield
+        predictions = shared.take()
     if config.guidance_scale > 0 and isinstance(work.model, Unconditional):
         bare = work.model.step_unconditional(context, inputs)
         predictions = [guided(*pair, config.guidance_scale) for pair in zip(predictions, bare, strict=True)]
@@ -315,7 +326,7 @@ def doubt_of(work: Work, known: Known, piece: Piece, made: Made) -> Generator[Ca
         _check_window(work, known, option, len(known.prefix))
         if option.run.finished:
             return 0.0
-        _predict(work, context, [option], step=0)
+        yield from _predict(work, context, [option], step=0)
         yield _told(option.run, made, work)
         return float(option.run.entropy.nan_to_num(math.inf).mean())
     finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 
@@ -131,6 +131,27 @@ class CanvasModel(Protocol):
 
     def close(self, context: CanvasContext) -> None:
         """Give a context back; what it holds of the known text may stay resident."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """The arguments of one job's `CanvasModel.step`."""
+
+    context: CanvasContext
+    inputs: tuple[StepInput, ...]
+    refresh: bool = False
+
+
+@runtime_checkable
+class JointModel(CanvasModel, Protocol):
+    """A model that can take the steps of several jobs in one forward pass, where that costs less than one each."""
+
+    def step_together(self, steps: Sequence[JobStep]) -> list[list[Prediction]]:
+        """What `step` gives for each, in order, but for the rounding of a wider pass. No context stands in two steps.
+
+        Raises EngineError(window_exceeded), of whichever step; nothing is lost then: each can be taken alone.
+        """
         ...
 
 

@@ -6,7 +6,8 @@ EngineError                      base: carries kind, message, remedy; becomes a 
                                  no_space, out_of_memory, internal
     kinds of another machine     unreachable, timed_out, overloaded, bad_reply (what answers speaks another language)
     kinds of a request           bad_request, window_exceeded, round_trip,
-                                 unsatisfied (no text was found that obeys the constraints)
+                                 unsatisfied (no text was found that obeys the constraints),
+                                 quota_exceeded (of a team's engine: one user has asked for too much)
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ FAILURE_KINDS: frozenset[str] = frozenset(
         "window_exceeded",
         "round_trip",
         "unsatisfied",
+        "quota_exceeded",
     }
 )
 

@@ -25,7 +25,8 @@ def engine_of(choice: EngineChoice, model: str) -> Engine:
 def dialect_of(api: str) -> Dialect:
     """How a server with this `engine.api` is spoken to."""
     from lsp_server.remote.either import Either
+    from lsp_server.remote.lacuna_http import LacunaHttp
     from lsp_server.remote.openai import OpenAI
 
-    by_api: dict[str, tuple[Dialect, ...]] = {"openai": (OpenAI(),)}
+    by_api: dict[str, tuple[Dialect, ...]] = {"lacuna": (LacunaHttp(),), "openai": (OpenAI(),)}
     return Either(by_api.get(api) or tuple(dialect for dialects in by_api.values() for dialect in dialects))

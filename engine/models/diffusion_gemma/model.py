@@ -8,8 +8,8 @@ import torch
 
 from engine.canvas import Canvas
 from engine.models.base import Tokenizer
-from engine.models.canvas_model import CanvasContext, CanvasFacts, Known, Prediction, StepInput
-from engine.models.diffusion_gemma.network import GemmaNetwork
+from engine.models.canvas_model import CanvasContext, CanvasFacts, JobStep, Known, Prediction, StepInput
+from engine.models.diffusion_gemma.network import CanvasRows, GemmaNetwork
 from engine.models.diffusion_gemma.resident import GemmaContext, ResidentShape
 from engine.runtime.cache import ContextPool, window_exceeded
 
@@ -86,17 +86,29 @@ class DiffusionGemmaModel:
     def step(self, context: CanvasContext, inputs: Sequence[StepInput], *, refresh: bool = False) -> list[Prediction]:
         """Predict each canvas; all of them in one pass. Raises ValueError for a canvas longer than the trained one."""
         del refresh  # the cache is exact
-        mine = _own(context)
         if not inputs:
             return []
+        rows = self._rows(_own(context), inputs)
+        return self._predictions(inputs, self._network.predict(rows.cache, rows.ids, rows.soft))
+
+    def step_together(self, steps: Sequence[JobStep]) -> list[list[Prediction]]:
+        """As `step` for each of several jobs, whose canvases are all of one length here; in one pass."""
+        rows = [self._rows(_own(each.context), each.inputs) for each in steps]
+        hidden = self._network.predict_together(rows)
+        return [self._predictions(each.inputs, found) for each, found in zip(steps, hidden, strict=True)]
+
+    def _rows(self, context: GemmaContext, inputs: Sequence[StepInput]) -> CanvasRows:
         length = self._facts.canvas_length
         longest = max(given.canvas.length for given in inputs)
         if longest > length or min(given.canvas.length for given in inputs) == 0:
             raise ValueError(f"a canvas of this model holds 1 to {length} places")
-        self._read_all(mine)
+        self._read_all(context)
+        context.cache.reserve(len(inputs) * length)
         ids = torch.stack([self._filled(given.canvas.ids) for given in inputs])
         soft = torch.stack([self._soft(given) for given in inputs])
-        hidden = self._network.predict(mine.cache, ids, soft)
+        return CanvasRows(context.cache, ids, soft)
+
+    def _predictions(self, inputs: Sequence[StepInput], hidden: torch.Tensor) -> list[Prediction]:
         return [self._prediction(given, rows) for given, rows in zip(inputs, hidden, strict=True)]
 
     def commit(self, context: CanvasContext, ids: Sequence[int]) -> None:

@@ -7,20 +7,32 @@ take self-conditioning as embeddings instead of logits, and place several canvas
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 from engine.models.diffusion_gemma.resident import LayerShape, ResidentCache
 from engine.protocol.errors import EngineError
+from engine.runtime.joint_cache import JointCache, stacked_masks
 from engine.runtime.replay import Replayer
 
 WRITTEN_FOR = "5.24"
 """The version of transformers whose decoder's pass is written out here."""
 _SOFT_ROWS = 64  # rows of self-conditioning at once: bounds what a vocabulary of probabilities takes
+
+
+@dataclass(frozen=True, slots=True)
+class CanvasRows:
+    """A job's canvases: ids [canvases, n] on top of its own `cache`; soft: [canvases, n, hidden], zero for none."""
+
+    cache: ResidentCache
+    ids: torch.Tensor
+    soft: torch.Tensor
 
 
 class GemmaNetwork:
@@ -110,17 +122,40 @@ class GemmaNetwork:
         """Run the steps with another one."""
         self._replayer = replayer
 
+    @torch.no_grad()
+    def predict_together(self, jobs: Sequence[CanvasRows]) -> list[torch.Tensor]:
+        """As `predict` for each of several jobs, in one pass: a row of the batch is a job, padded to the longest."""
+        sizes = [job.ids.numel() for job in jobs]
+        longest = max(sizes)
+        appends = [job.cache.with_canvas for job in jobs]
+        cache = JointCache(len(self._layer_types), appends, [(1, size) for size in sizes])
+        ids = torch.cat([pad(job.ids.reshape(1, -1), (0, longest - job.ids.numel())) for job in jobs])
+        soft = torch.cat([pad(job.soft.flatten(0, 1)[None], (0, 0, 0, longest - job.ids.numel())) for job in jobs])
+        places = [self._places(job.cache, *job.ids.shape) for job in jobs]
+        positions = torch.cat([pad(place, (0, longest - place.shape[1])) for place in places])
+        masks = {kind: self._joint_mask(kind, jobs, longest) for kind in set(self._layer_types)}
+        hidden = self._layers(cache, ids, soft, positions, masks)
+        return [row[:size].view(*job.ids.shape, -1) for row, size, job in zip(hidden, sizes, jobs, strict=True)]
+
     def _decode(self, cache: ResidentCache, ids: torch.Tensor, soft: torch.Tensor) -> torch.Tensor:
         canvases, length = ids.shape
+        masks = {kind: self._mask(cache, kind, canvases, length) for kind in set(self._layer_types)}
+        positions = self._places(cache, canvases, length)
+        soft = soft.reshape(1, canvases * length, -1)
+        return self._layers(cache, ids.reshape(1, -1), soft, positions, masks).view(canvases, length, -1)
+
+    def _layers(
+        self,
+        cache: ResidentCache | JointCache,
+        ids: torch.Tensor,
+        soft: torch.Tensor,
+        positions: torch.Tensor,
+        masks: Mapping[str, torch.Tensor | None],
+    ) -> torch.Tensor:
+        """ids, positions: [rows, n]. soft: [rows, n, hidden]. masks: by the kind of layer. [rows, n, hidden]."""
         decoder = self._decoder
-        place = torch.arange(cache.length, cache.length + length, device=ids.device)
-        positions = place.repeat(canvases)[None]
-        hidden = decoder.self_conditioning(
-            decoder.embed_tokens(ids.reshape(1, -1)), soft.reshape(1, canvases * length, -1)
-        )
-        kinds = set(self._layer_types)
-        rotary = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in kinds}
-        masks = {kind: self._mask(cache, kind, canvases, length) for kind in kinds}
+        hidden = decoder.self_conditioning(decoder.embed_tokens(ids), soft)
+        rotary = {kind: decoder.rotary_emb(hidden, positions, kind) for kind in masks}
         for kind, layer in zip(self._layer_types, decoder.layers, strict=True):
             hidden = layer(
                 hidden,
@@ -130,7 +165,23 @@ class GemmaNetwork:
                 cache=cache,
             )
         normed: torch.Tensor = decoder.norm(hidden)
-        return normed.view(canvases, length, -1)
+        return normed
+
+    def _places(self, cache: ResidentCache, canvases: int, length: int) -> torch.Tensor:
+        """[1, canvases * length] int64: every canvas stands right behind the cache."""
+        return torch.arange(cache.length, cache.length + length, device=self.device).repeat(canvases)[None]
+
+    def _joint_mask(self, kind: str, jobs: Sequence[CanvasRows], longest: int) -> torch.Tensor:
+        """[jobs, 1, longest, most that a job sees] bool."""
+        own = []
+        for job in jobs:
+            canvases, length = job.ids.shape
+            seen = job.cache.visible(self._layer_types.index(kind)) + job.ids.numel()
+            mask = self._mask(job.cache, kind, canvases, length)
+            if mask is None:
+                mask = torch.ones((1, 1, job.ids.numel(), seen), dtype=torch.bool, device=self.device)
+            own.append(mask)
+        return stacked_masks(own, longest, max(mask.shape[3] for mask in own))
 
     @torch.no_grad()
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -188,7 +239,7 @@ def _write_in_place(attention: Any) -> None:
 def _append(
     layer: int, concatenate: Any, cache: Any, keys: torch.Tensor, values: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    if isinstance(cache, ResidentCache):
+    if isinstance(cache, ResidentCache | JointCache):
         return cache.with_canvas(layer, keys, values)
     found: tuple[torch.Tensor, torch.Tensor] = concatenate(cache, keys, values)
     return found

@@ -71,6 +71,10 @@ class DualCache(Cache):
             self._copied[row] = max(start, held)
         self._extent.rows = rows
 
+    def append(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the pass's rows see in one layer, their own keys and values [rows, kv_heads, n, head_dim] included."""
+        return self._buffers[layer].update(keys, values)
+
     def keep(self, places: int) -> None:
         """The first `places` places written by the last pass become known text, each row with its own."""
         self._extent.held += places

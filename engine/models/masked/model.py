@@ -21,13 +21,16 @@ import torch
 
 from engine.canvas import Canvas
 from engine.models.base import Tokenizer
-from engine.models.canvas_model import CanvasContext, CanvasFacts, Known, Prediction, StepInput
+from engine.models.canvas_model import CanvasContext, CanvasFacts, JobStep, Known, Prediction, StepInput
 from engine.models.masked.context import MaskedContext, ResidentPool
 from engine.models.masked.families import Layout
+from engine.models.masked.pass_rows import PassRows, joined, worth_joining
 from engine.runtime.cache import CacheShape, common_prefix, window_exceeded
 from engine.runtime.replay import Replayer
 
 if TYPE_CHECKING:
+    from transformers.cache_utils import Cache
+
     from engine.models.masked.cache import DualCache
     from engine.models.masked.weights import Network
 
@@ -100,7 +103,36 @@ class MaskedModel:
 
         Raises EngineError(window_exceeded).
         """
-        own = self._own(context)
+        rows = self._rows_of(self._own(context), inputs, refresh=refresh)
+        hidden = self._run(rows.context.resident.cache, rows.ids, rows.positions, rows.mask)
+        rows.finish()
+        return self._predictions(rows.of_canvases(hidden))
+
+    @torch.no_grad()
+    def step_together(self, steps: Sequence[JobStep]) -> list[list[Prediction]]:
+        """Jobs whose rows are of about one length share a pass, each with its own resident text.
+
+        Raises EngineError(window_exceeded).
+        """
+        parts = [self._rows_of(self._own(each.context), each.inputs, refresh=each.refresh) for each in steps]
+        found: dict[int, list[Prediction]] = {}
+        for numbers in worth_joining(parts):
+            group = [parts[number] for number in numbers]
+            joint = joined(group, self.network.config.num_hidden_layers)
+            hidden = joint.split(self._compute(joint.cache, joint.ids, joint.positions, joint.mask))
+            places = [part.of_canvases(rows) for part, rows in zip(group, hidden, strict=True)]
+            predictions = iter(self._predictions([row for rows in places for row in rows]))
+            for number, part in zip(numbers, group, strict=True):
+                part.finish()
+                found[number] = [next(predictions) for _ in part.lengths]
+        return [found[number] for number in range(len(steps))]
+
+    def _predictions(self, places: Sequence[torch.Tensor]) -> list[Prediction]:
+        """Of hidden states [n, width] for each canvas."""
+        logits = self.network.lm_head(torch.cat(list(places))).float()
+        return [Prediction(part) for part in logits.split([rows.shape[0] for rows in places])]
+
+    def _rows_of(self, own: MaskedContext, inputs: Sequence[StepInput], *, refresh: bool) -> PassRows:
         canvases = [given.canvas for given in inputs]
         if not canvases or any(canvas.length == 0 for canvas in canvases):
             raise ValueError("a step needs canvases with at least one place")
@@ -108,17 +140,10 @@ class MaskedModel:
         self._require_room(len(own.prefix) + longest + len(own.suffix))
         if self.layout.block:
             self._read_all(own)
-            hidden, first = self._block_pass(own, canvases, longest), own.lead
-        elif refresh or own.lengths is None or len(own.lengths) != len(canvases):
-            hidden, first = self._full_pass(own, canvases, longest), len(own.prefix) + len(own.suffix)
-        else:
-            hidden, first = self._canvas_pass(own, canvases, longest), own.lead
-        if self.layout.shift:
-            first -= 1
-        lengths = [canvas.length for canvas in canvases]
-        rows = [hidden[row, first : first + length] for row, length in enumerate(lengths)]
-        logits = self.network.lm_head(torch.cat(rows)).float()
-        return [Prediction(part) for part in logits.split(lengths)]
+            return self._block_rows(own, canvases, longest)
+        if refresh or own.lengths is None or len(own.lengths) != len(canvases):
+            return self._full_rows(own, canvases, longest)
+        return self._reusing_rows(own, canvases, longest)
 
     @torch.no_grad()
     def step_unconditional(self, context: CanvasContext, inputs: Sequence[StepInput]) -> list[Prediction]:
@@ -152,8 +177,8 @@ class MaskedModel:
         own.is_open = False
         self._pool.give_back(own.resident)
 
-    def _full_pass(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> torch.Tensor:
-        """All rows: known text of both sides first, whose keys and values stay, then the canvas. [rows, n, hidden]."""
+    def _full_rows(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> PassRows:
+        """All rows: known text of both sides first, whose keys and values stay, then the canvas."""
         resident, cache, lead = context.resident, context.resident.cache, context.lead
         before, after = len(context.prefix), len(context.suffix)
         held = before - lead + after
@@ -168,12 +193,10 @@ class MaskedModel:
         right = torch.stack([torch.arange(after, device=self._device) + before + each.length for each in canvases])
         middle = torch.arange(before - lead, before + longest, device=self._device).expand(len(canvases), -1)
         mask = self._padding_mask(canvases, held + lead, longest)
-        hidden = self._run(cache, ids, torch.cat((left, right, middle), dim=1), mask)
-        cache.keep(held)
-        context.lengths = [canvas.length for canvas in canvases]
-        return hidden
+        positions = torch.cat((left, right, middle), dim=1)
+        return self._pass_rows(context, canvases, ids, positions, mask, first=before + after, keep=held)
 
-    def _canvas_pass(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> torch.Tensor:
+    def _reusing_rows(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> PassRows:
         """The rows of the canvas against what the last refresh left; a suffix that moved is turned into its place."""
         cache, lead = context.resident.cache, context.lead
         before, after = len(context.prefix), len(context.suffix)
@@ -184,9 +207,10 @@ class MaskedModel:
         context.lengths = [canvas.length for canvas in canvases]
         positions = torch.arange(before - lead, before + longest, device=self._device).expand(len(canvases), -1)
         mask = self._padding_mask(canvases, cache.held + lead, longest)
-        return self._run(cache, self._canvas_rows(context, canvases, longest), positions, mask)
+        ids = self._canvas_rows(context, canvases, longest)
+        return self._pass_rows(context, canvases, ids, positions, mask, first=lead)
 
-    def _block_pass(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> torch.Tensor:
+    def _block_rows(self, context: MaskedContext, canvases: Sequence[Canvas], longest: int) -> PassRows:
         """The rows behind the prefix's whole blocks: those that share a block with the canvas, and the canvas."""
         cache = context.resident.cache
         places = context.lead + longest
@@ -195,7 +219,23 @@ class MaskedModel:
         padding = self._padding_mask(canvases, cache.held + context.lead, longest)
         visible = _both(self._block_mask(positions, cache.held), padding)
         ids = self._canvas_rows(context, canvases, longest)
-        return self._run(cache, ids, positions.expand(len(canvases), -1), visible)
+        rows = positions.expand(len(canvases), -1)
+        return self._pass_rows(context, canvases, ids, rows, visible, first=context.lead)
+
+    def _pass_rows(
+        self,
+        context: MaskedContext,
+        canvases: Sequence[Canvas],
+        ids: torch.Tensor,
+        positions: torch.Tensor,
+        mask: torch.Tensor | None,
+        *,
+        first: int,
+        keep: int = -1,
+    ) -> PassRows:
+        shift = 1 if self.layout.shift else 0
+        lengths = tuple(canvas.length for canvas in canvases)
+        return PassRows(context, ids, positions, mask, first - shift, lengths, keep)
 
     def _read_all(self, context: MaskedContext) -> None:
         """Bring the prefix up to its last block border into the cache; the rest runs with the canvas."""
@@ -230,7 +270,7 @@ class MaskedModel:
         return self.replayer.run(cache.places_in_memory, partial(self._compute, cache), ids, positions, mask)
 
     def _compute(
-        self, cache: DualCache | None, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
+        self, cache: Cache | None, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor | None
     ) -> torch.Tensor:
         given: dict[str, Any] = {self._cache_argument: cache, "use_cache": cache is not None}
         output = self.network.model(
