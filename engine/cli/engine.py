@@ -85,7 +85,7 @@ def engine() -> None:
 @click.option("--log-level", default="info", help="debug, info, warning or error. No level logs document text.")
 def run(log_level: str, **options: object) -> None:
     """Run the engine in this terminal until it is stopped or idle."""
-    from engine.service import serve
+    from engine.serving import serve
 
     config = _read(options)
     logging.basicConfig(

@@ -24,7 +24,7 @@ from engine.job import Run
 from engine.loop import CoreFactory
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite, Stats
-from engine.service import serve
+from engine.serving import serve
 
 
 @dataclass(frozen=True, slots=True)
