@@ -222,7 +222,7 @@ def run_daemon(home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(DAEMON, env=env_of(home), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
-@pytest.mark.parametrize("module", ["engine.service", "engine.cli.engine", "lsp_server.engine_client"])
+@pytest.mark.parametrize("module", ["engine.serving", "engine.cli.engine", "lsp_server.engine_client"])
 async def test_neither_side_imports_the_model_to_talk(module: str) -> None:
     program = f"import sys, {module}; print([m for m in ('torch', 'transformers', 'numpy') if m in sys.modules])"
     ran = await asyncio.to_thread(
