@@ -58,8 +58,8 @@ def test_a_text_the_model_doubts_is_told(confidence: float | None, is_doubtful: 
 def test_fifteen_percent_of_a_window_may_repeat() -> None:
     limit = Gates().most_repetition
     assert limit == 0.15
-    four, five = ([*range(count), *DISTINCT[:14], *range(count), *DISTINCT[20:50]] for count in (7, 8))
-    assert 4 / 29 < limit < 5 / 29
+    four, five = ([*range(count), *DISTINCT[:12], *range(count), *DISTINCT[20:50]] for count in (9, 10))
+    assert 4 / 27 < limit < 5 / 27
     assert faults(four, 0.9) == ()
     assert [fault.gate for fault in faults(five, 0.9)] == ["repetition"]
 
@@ -67,7 +67,7 @@ def test_fifteen_percent_of_a_window_may_repeat() -> None:
 def test_all_faults_are_told_and_none_of_an_empty_text() -> None:
     told = Verdict(0.1, faults([7] * 40, 0.1))
     assert told.gates == ("confidence", "repetition")
-    assert told.words == "confidence 0.10 is low; 97% of 32 tokens in a row repeat what stands before them"
+    assert told.words == "confidence 0.10 is low; 96% of 32 tokens in a row repeat what stands before them"
     assert faults([], 0.0) == ()
     assert faults([7] * 40, math.nan, Gates.open()) == ()
 
