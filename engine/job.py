@@ -8,7 +8,7 @@ more is computed for it. This is what makes cancel, deadline and interleaving po
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from engine.protocol.messages import BreakerReport, Done, Draft, Facts, Fill, Found, Rewrite, RouteReport
@@ -48,6 +48,12 @@ class Monitored:
     routes: tuple[RouteReport, ...] = ()
     breaker: BreakerReport | None = None
     diffusion_share: float = 100.0
+
+    def after(self, seconds: float) -> Monitored:
+        """The same so many seconds later, if no job ended since: the breaker's wait is shorter."""
+        if self.breaker is None:
+            return self
+        return replace(self, breaker=replace(self.breaker, retry_in_s=max(0.0, self.breaker.retry_in_s - seconds)))
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""A `StatusReport` as Prometheus text, and a port of this machine's own that tells it to who asks.
+"""A `StatusReport` as Prometheus text.
 
 Metrics have Prometheus' base units: seconds, bytes, ratios from 0 to 1. No metric holds a word of any document.
 """
@@ -7,54 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from threading import Thread
-from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
-from engine.protocol.errors import EngineError
 from engine.protocol.messages import BreakerReport, Histogram, RouteReport, StatusReport
 
-if TYPE_CHECKING:
-    from wsgiref.simple_server import WSGIServer
-
-LOOPBACK = "127.0.0.1"
 _STATES = ("closed", "half_open", "open")
 
 
 def prometheus_text(report: StatusReport) -> str:
     """The text exposition format, version 0.0.4."""
-    return generate_latest(_registry(lambda: report)).decode()
+    return generate_latest(registry_of(lambda: report)).decode()
 
 
-class MetricsServer:
-    """Answers HTTP on a loopback port, from a thread of its own, until it is closed.
-
-    report: called on that thread for every answer. Raises EngineError(bad_request) where the port cannot be had.
-    """
-
-    def __init__(self, port: int, report: Callable[[], StatusReport]) -> None:
-        try:
-            self._server: WSGIServer
-            self._thread: Thread
-            self._server, self._thread = start_http_server(port, LOOPBACK, _registry(report))
-        except OSError as fault:
-            raise EngineError(
-                "bad_request",
-                f"the metrics port {port} of {LOOPBACK} cannot be had: {fault.strerror}",
-                "choose another --metrics-port, or 0 for none",
-            ) from None
-
-    def close(self) -> None:
-        """Stop answering, and wait until the port is free."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def _registry(report: Callable[[], StatusReport]) -> CollectorRegistry:
+def registry_of(report: Callable[[], StatusReport]) -> CollectorRegistry:
+    """What prometheus_client serves; `report` is called anew for every answer."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Reported(report))
     return registry
@@ -92,18 +62,14 @@ def _of_engine(report: StatusReport) -> Iterator[Metric]:
 
 def _counters(report: StatusReport) -> Iterator[Metric]:
     ends = CounterMetricFamily("lacuna_jobs", "Jobs that ended, by how, whatever their route.", labels=["end"])
-    for end, count in (
-        ("done", report.jobs_done),
-        ("cancelled", report.jobs_cancelled),
-        ("failed", report.jobs_failed),
-    ):
-        ends.add_metric([end], count)
+    for end in ("done", "cancelled", "failed"):
+        ends.add_metric([end], getattr(report, f"jobs_{end}"))
     yield ends
     by_end = CounterMetricFamily("lacuna_route_jobs", "Jobs that ended once they had a route.", labels=["route", "end"])
     gates = CounterMetricFamily("lacuna_gate_failures", "Texts that did not pass a gate.", labels=["route", "gate"])
     for route in report.routes:
-        for end, count in (("done", route.done), ("cancelled", route.cancelled), ("failed", route.failed)):
-            by_end.add_metric([route.route, end], count)
+        for end in ("done", "cancelled", "failed"):
+            by_end.add_metric([route.route, end], getattr(route, end))
         for gate, count in route.gate_failures:
             gates.add_metric([route.route, gate], count)
     yield by_end
@@ -138,7 +104,7 @@ def _histograms(routes: Iterable[RouteReport]) -> Iterator[Metric]:
 
 
 def _add(family: HistogramMetricFamily, route: RouteReport, histogram: Histogram, per_unit: float = 1.0) -> None:
-    bounds = [*(f"{bound / per_unit:g}" for bound in histogram.bounds), "+Inf"]
+    bounds = [*(floatToGoString(bound / per_unit) for bound in histogram.bounds), "+Inf"]
     buckets = list(zip(bounds, map(float, accumulate(histogram.counts)), strict=True))
     family.add_metric([route.route], buckets, histogram.total / per_unit)
 

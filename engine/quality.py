@@ -45,14 +45,15 @@ class Gates:
     """The limits of all gates.
 
     least_confidence: mean probability of a text's tokens below which it is doubtful; 0 is off.
-    window, most_repetition: of the runs of `run` tokens within `window` tokens, the share that stood in it before.
+    window, most_repetition: of the runs of `run` tokens within `window` tokens, the share that stood in it before. With
+    runs of six 1.9 % of 576 spans of 64 tokens of people's code exceed it, with runs of four 5.7 %.
     most_growth, spare_characters: a rewrite may be so many times as long as its selection, and so much longer.
     longest_line: characters. may_be_blank: whether a rewrite may leave nothing. parse: whether syntax errors count.
     """
 
     least_confidence: float = 0.25
     window: int = 32
-    run: int = 4
+    run: int = 6
     most_repetition: float = 0.15
     most_growth: float = 8.0
     spare_characters: int = 2000

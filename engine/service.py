@@ -17,8 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import psutil
 
@@ -43,11 +42,9 @@ from engine.loop import (
     Submitted,
     refusal_while_draining,
 )
-from engine.prometheus import MetricsServer
 from engine.protocol.address import Address
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import (
-    BreakerReport,
     Cancel,
     Facts,
     Failed,
@@ -64,12 +61,14 @@ from engine.protocol.messages import (
 )
 from engine.watchdog import step_limit_s, until_stuck, whereabouts
 
+if TYPE_CHECKING:
+    from engine.metrics_server import MetricsServer
+
 log = logging.getLogger(__name__)
 
 # A step takes about a second at most; one that takes longer than this hangs, and is left behind.
 DRAIN_LIMIT_S = 8.0
 _LONGEST_TICK_S = 5.0
-_METRICS_LIMIT_S = 5.0
 
 
 class Service:
@@ -114,7 +113,11 @@ class Service:
         self._gone = asyncio.Event()
         self._loaded = asyncio.Event()
         self._listener = Listener(self._address)
-        self._metrics = self._offer_metrics(self._config.metrics_port)
+        self._metrics: MetricsServer | None = None
+        if self._config.metrics_port:
+            from engine.metrics_server import MetricsServer
+
+            self._metrics = MetricsServer(self._config.metrics_port, self._report, self._events)
         self._server = await self._listen()
         log.info("serving %s at %s", self._config.model, self._address.path)
 
@@ -142,19 +145,6 @@ class Service:
         self._stop_listening()
         self._loop.post(DrainAsked())
         self._events.call_later(DRAIN_LIMIT_S, self._gone.set)
-
-    def _offer_metrics(self, port: int) -> MetricsServer | None:
-        """Let Prometheus ask at a loopback port, if there is to be one."""
-        if not port:
-            return None
-
-        async def report() -> StatusReport:
-            return self._report()
-
-        def ask() -> StatusReport:
-            return asyncio.run_coroutine_threadsafe(report(), self._events).result(_METRICS_LIMIT_S)
-
-        return MetricsServer(port, ask)
 
     async def _listen(self) -> asyncio.Server:
         if self._address.transport == "unix":
@@ -221,6 +211,7 @@ class Service:
 
     def _report(self) -> StatusReport:
         now = self._clock()
+        told = self._monitored.after(now - self._monitored_at)
         return StatusReport(
             state=self._state,
             facts=self._facts,
@@ -233,15 +224,10 @@ class Service:
             jobs_cancelled=self._ledger.cancelled,
             jobs_failed=self._ledger.failed,
             memory_mib=psutil.Process().memory_info().rss / 2**20,
-            routes=self._monitored.routes,
-            breaker=self._breaker(now),
-            diffusion_share=self._monitored.diffusion_share,
+            routes=told.routes,
+            breaker=told.breaker,
+            diffusion_share=told.diffusion_share,
         )
-
-    def _breaker(self, now: float) -> BreakerReport | None:
-        """As it was after the last job, with the time that has passed since taken off its wait."""
-        then = self._monitored.breaker
-        return then and replace(then, retry_in_s=max(0.0, then.retry_in_s - (now - self._monitored_at)))
 
     def _emit(self, outward: Outward) -> None:
         """Called on the loop's thread."""

@@ -1,50 +1,33 @@
 """`lacuna engine run|start|stop|status`: the resident engine, by hand. (`serve` and `token` are in `team`.)
 
-Owns words and exit statuses only. Exit status 0: done; 1: it failed and the reason was said; 2: wrong usage;
-3 (`status`): no engine is running.
+Owns words and exit statuses only. Exit status 0: done; 1: it failed and the reason was said; 2: wrong usage. (`status`
+is in its own file.)
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.config import DEFAULT_MODEL, EngineConfig, read_config
-from engine.protocol.address import engine_address
+from engine.cli.engine_options import address_of, address_options, options, read_options, say_failure
+from engine.cli.status import read_status, status
+from engine.config import EngineConfig
 from engine.protocol.errors import EngineError
 from engine.runtime.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from engine.protocol.messages import Facts, Loading, StatusReport
+    from engine.protocol.messages import Facts, Loading
 
-NOT_RUNNING = 3
 _TEAM_COMMANDS = ("serve", "token")
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-
-def _options(*declared: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    def apply(command: _Command) -> _Command:
-        for option in reversed(declared):
-            command = option(command)
-        return command
-
-    return apply
-
-
-_address_options = _options(
-    click.option("--model", help=f"Name of the model, as `lacuna models list` shows it, or a path. [{DEFAULT_MODEL}]"),
-    click.option("--transport", help="auto, unix or tcp: how clients reach it. [auto]"),
-)
-engine_options = _options(
+engine_options = options(
     click.option("--family", help="Model family or layout (a2d-bd3lm, ...), where nothing else tells. [auto]"),
     click.option("--precision", help="int8, fp32 or bf16. [auto]"),
     click.option("--device", help="cpu, cuda or cuda:N. [auto]"),
@@ -52,6 +35,8 @@ engine_options = _options(
     click.option("--window-tokens", help="Longest prompt and gap together; 0 means what the model is set for. [0]"),
     click.option("--cache-mib", help="Memory for prompts kept between requests, in MiB. [224]"),
     click.option("--hole-order", help="least_doubt or top_down: which of several holes is filled first. [least_doubt]"),
+    click.option("--diffusion-share", help="Percentage of jobs that may take the diffusion route. [100]"),
+    click.option("--metrics-port", help="Port of 127.0.0.1 at which Prometheus may ask; 0 means none. [0]"),
     click.option("--idle-limit-s", help="Seconds without a job after which it leaves; 0 means never. [1800]"),
     click.option("--step-limit-s", help="Seconds after which a step is taken to hang; 0: by what passes take. [0]"),
     click.option("--adapter/--no-adapter", default=None, help="Apply the model's patch for gaps. [on]"),
@@ -80,14 +65,14 @@ def engine() -> None:
 
 
 @engine.command()
-@_address_options
+@address_options
 @engine_options
 @click.option("--log-level", default="info", help="debug, info, warning or error. No level logs document text.")
 def run(log_level: str, **options: object) -> None:
     """Run the engine in this terminal until it is stopped or idle."""
     from engine.serving import serve
 
-    config = _read(options)
+    config = read_options(options)
     logging.basicConfig(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -95,54 +80,33 @@ def run(log_level: str, **options: object) -> None:
 
 
 @engine.command()
-@_address_options
+@address_options
 @engine_options
 def start(**options: object) -> None:
     """Start the engine in the background and wait until it serves."""
-    config = _read(options)
+    config = read_options(options)
     try:
         facts, was_running = asyncio.run(_start(config, _run_arguments(options)))
     except EngineError as error:
-        _say_failure(error)
+        say_failure(error)
     word = "is already running" if was_running else "is ready"
     click.echo(f"The engine for {facts.model} {word} ({facts.device}, {facts.precision}, process {facts.pid}).")
 
 
 @engine.command()
-@_address_options
+@address_options
 def stop(**options: object) -> None:
     """Ask the engine to leave, and wait until it has."""
-    config = _read(options)
+    config = read_options(options)
     try:
         was_running = asyncio.run(_stop(config))
     except EngineError as error:
-        _say_failure(error)
+        say_failure(error)
     said = "has left" if was_running else "is not running"
     click.echo(f"The engine for {config.model} {said}.")
 
 
-@engine.command()
-@_address_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def status(as_json: bool, **options: object) -> None:
-    """Say what the engine is doing. Exit status 3 when none is running."""
-    config = _read(options)
-    try:
-        report = asyncio.run(_status(config))
-    except EngineError as error:
-        _say_failure(error)
-    if as_json:
-        state: dict[str, object] = {"running": False, "model": config.model}
-        if report is not None:
-            state = {"running": True, "model": config.model, **asdict(report)}
-        click.echo(json.dumps(state))
-    elif report is None:
-        click.echo(
-            f"No engine for {config.model} is running. It starts when an editor needs it, or by `lacuna engine start`."
-        )
-    else:
-        _show_report(config.model, report)
-    sys.exit(0 if report is not None else NOT_RUNNING)
+engine.add_command(status)
 
 
 def _core_factory(config: EngineConfig) -> Callable[[Callable[[str, float], None]], Any]:
@@ -167,13 +131,6 @@ def _read_ahead(model: str) -> None:
         read_ahead(converted_folder(Store.of_user(os.environ).converted_dir(model), model))
 
 
-def _read(options: dict[str, object]) -> EngineConfig:
-    try:
-        return read_config(options, os.environ)
-    except EngineError as error:
-        raise click.UsageError(f"{error.message}; {error.remedy}") from None
-
-
 def _run_arguments(options: dict[str, object]) -> list[str]:
     """The options that were given, spelled for `engine run`."""
     arguments: list[str] = []
@@ -189,7 +146,7 @@ async def _start(config: EngineConfig, arguments: list[str]) -> tuple[Facts, boo
     from lsp_server.engine_client import EngineProcess
     from lsp_server.engine_spawn import engine_command
 
-    was_running = await _status(config) is not None
+    was_running = await read_status(config) is not None
     command = [*engine_command(config.model), *arguments]
     process = EngineProcess(config.model, client="lacuna-start", command=command, transport=config.transport)
     try:
@@ -204,7 +161,7 @@ async def _stop(config: EngineConfig) -> bool:
     from lsp_server.engine_connection import EngineGone, connect
 
     try:
-        connection = await connect(_address(config), "lacuna-stop")
+        connection = await connect(address_of(config), "lacuna-stop")
     except EngineGone:
         return False
     try:
@@ -212,23 +169,6 @@ async def _stop(config: EngineConfig) -> bool:
     finally:
         await connection.close()
     return True
-
-
-async def _status(config: EngineConfig) -> StatusReport | None:
-    from lsp_server.engine_connection import EngineGone, connect
-
-    try:
-        connection = await connect(_address(config), "lacuna-status")
-        try:
-            return await connection.status()
-        finally:
-            await connection.close()
-    except EngineGone:
-        return None
-
-
-def _address(config: EngineConfig) -> Any:
-    return engine_address(config.model, os.environ, config.transport)
 
 
 class _LoadingLine:
@@ -252,45 +192,3 @@ class _LoadingLine:
 
     def show(self, loading: Loading) -> None:
         self._progress.update(self._task, description=loading.stage, completed=loading.fraction)
-
-
-def _say_failure(error: EngineError) -> Any:
-    click.echo(f"Error: {error.message}\n  {error.remedy}", err=True)
-    sys.exit(1)
-
-
-def _show_report(model: str, report: StatusReport) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"Engine for {model}", show_header=False, title_justify="left")
-    for name, value in _report_rows(report):
-        table.add_row(name, value)
-    Console().print(table)
-
-
-def _report_rows(report: StatusReport) -> list[tuple[str, str]]:
-    facts = report.facts
-    limit = f"{report.idle_limit_s / 60:.0f} min" if report.idle_limit_s else "never"
-    rows = [
-        ("state", report.state),
-        ("up for", f"{report.uptime_s / 60:.1f} min"),
-        ("idle for", f"{report.idle_s / 60:.1f} min (leaves after {limit})"),
-        ("clients", str(report.clients)),
-        (
-            "jobs",
-            f"{report.jobs_running} running, {report.jobs_done} done, {report.jobs_cancelled} cancelled, "
-            f"{report.jobs_failed} failed",
-        ),
-        ("memory", f"{report.memory_mib:.0f} MiB"),
-    ]
-    if facts is not None:
-        forward = ", ".join(f"{rows_}: {ms:.0f} ms" for rows_, ms in facts.forward_ms)
-        rows += [
-            ("model", f"{facts.family}, {facts.precision} on {facts.device}, {facts.threads} threads"),
-            ("patch", facts.adapter or "none"),
-            ("window", f"{facts.window_tokens} tokens"),
-            ("forward pass by rows", forward or "not measured"),
-            ("process", str(facts.pid)),
-        ]
-    return rows

@@ -42,6 +42,7 @@ SUBCOMMANDS: Mapping[str, Subcommand] = MappingProxyType(
         ),
         "models": Subcommand("engine.cli.models", "models", "List, fetch, check and remove models."),
         "engine": Subcommand("engine.cli.engine", "engine", "Run, start, stop and look at the resident engine."),
+        "status": Subcommand("engine.cli.status", "status", "Say what the resident engine is doing, or show it live."),
         "doctor": Subcommand("engine.cli.doctor", "doctor", "Check this machine and say what to do about each fault."),
     }
 )
