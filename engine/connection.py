@@ -40,7 +40,7 @@ class Connection:
         `token` is what the Hello must carry, empty where the socket's folder guards it instead.
         """
         try:
-            self._require_same_user()
+            require_same_user(self._writer.get_extra_info("socket"))
             async with asyncio.timeout(GREETING_LIMIT_S):
                 payload = await receive_frame(self._reader, MAX_HELLO_BYTES)
             if payload is None:
@@ -53,11 +53,6 @@ class Connection:
             self.fail("", error)
             return False
         return True
-
-    def _require_same_user(self) -> None:
-        connection = self._writer.get_extra_info("socket")
-        if connection is not None:
-            require_same_user(connection)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Every request until the client leaves. A frame that is no message is answered and passed over."""

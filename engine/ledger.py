@@ -9,6 +9,8 @@ from __future__ import annotations
 from engine.protocol.messages import Cancelled, Done, Draft, Failed, Reply
 
 MAX_JOBS_PER_CLIENT = 64
+# Of all texts of a client's open jobs together: four times what one request may hold.
+MAX_CHARACTERS_PER_CLIENT = 16_000_000
 
 
 class Ledger:
@@ -19,7 +21,7 @@ class Ledger:
         self.done = 0
         self.cancelled = 0
         self.failed = 0
-        self._open: set[tuple[int, str]] = set()
+        self._open: dict[tuple[int, str], int] = {}
 
     @property
     def running(self) -> int:
@@ -31,19 +33,22 @@ class Ledger:
         """The jobs without a final reply, as (client, id)."""
         return sorted(self._open)
 
-    def refusal(self, client: int, job_id: str) -> str:
-        """Why this job cannot be opened, empty if it can."""
+    def refusal(self, client: int, job_id: str, characters: int = 0) -> str:
+        """Why this job, whose request holds so many `characters`, cannot be opened; empty if it can."""
         if not job_id:
             return "a request needs an id"
         if (client, job_id) in self._open:
             return f"job {job_id!r} is still running"
-        if sum(1 for owner, _ in self._open if owner == client) >= MAX_JOBS_PER_CLIENT:
+        held = [size for (owner, _), size in self._open.items() if owner == client]
+        if len(held) >= MAX_JOBS_PER_CLIENT:
             return f"{MAX_JOBS_PER_CLIENT} jobs are already waiting"
+        if sum(held) + characters > MAX_CHARACTERS_PER_CLIENT:
+            return f"the jobs that wait hold {sum(held)} characters, and no more than {MAX_CHARACTERS_PER_CLIENT} may"
         return ""
 
-    def open(self, client: int, job_id: str) -> None:
+    def open(self, client: int, job_id: str, characters: int = 0) -> None:
         """Write down a job that `refusal` had nothing against."""
-        self._open.add((client, job_id))
+        self._open[client, job_id] = characters
 
     def settle(self, client: int, reply: Reply, now: float) -> bool:
         """Write down a job's reply; False if it must not be sent: its job has had its final one, or never was."""
@@ -62,7 +67,7 @@ class Ledger:
     def _close(self, client: int, job_id: str, reply: Done | Cancelled | Failed, now: float) -> bool:
         if (client, job_id) not in self._open:
             return False
-        self._open.remove((client, job_id))
+        del self._open[client, job_id]
         self.idle_since = now
         self.done += isinstance(reply, Done)
         self.cancelled += isinstance(reply, Cancelled)

@@ -5,9 +5,30 @@ from __future__ import annotations
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import MOST_ALTERNATIVES, MOST_HOLES, Fill, Rewrite
 
+# Twice what a server may be set to send of a document; a model's window holds a hundredth of it.
+MOST_CHARACTERS = 4_000_000
+
+
+def characters_of(request: Fill | Rewrite) -> int:
+    """How much text a request holds, in code points."""
+    if isinstance(request, Rewrite):
+        return sum(map(len, (request.before, request.selection, request.after, request.instruction)))
+    rules = request.constraints
+    return (
+        sum(map(len, (request.prefix, request.suffix, request.draft)))
+        + sum(len(hole.island) + len(hole.draft) for hole in request.further)
+        + (len(rules.allowed) + len(rules.json_schema) if rules is not None else 0)
+    )
+
 
 def check_request(request: Fill | Rewrite) -> None:
     """Raises EngineError(bad_request)."""
+    if (characters := characters_of(request)) > MOST_CHARACTERS:
+        raise EngineError(
+            "bad_request",
+            f"the request holds {characters} characters, more than {MOST_CHARACTERS}",
+            "send less text: a part of the file around the gap is enough",
+        )
     if request.max_tokens < 1:
         raise EngineError("bad_request", f"max_tokens is {request.max_tokens}", "ask for at least one token")
     if request.deadline_ms < 0:

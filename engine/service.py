@@ -59,6 +59,7 @@ from engine.protocol.messages import (
     Status,
     StatusReport,
 )
+from engine.request_checks import characters_of
 from engine.watchdog import step_limit_s, until_stuck, whereabouts
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ log = logging.getLogger(__name__)
 # A step takes about a second at most; one that takes longer than this hangs, and is left behind.
 DRAIN_LIMIT_S = 8.0
 _LONGEST_TICK_S = 5.0
+# More than anybody has editors; each may hold texts in memory.
+MAX_CLIENTS = 256
 
 
 class Service:
@@ -156,6 +159,10 @@ class Service:
         self._server.close()
 
     def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._tasks) >= MAX_CLIENTS:
+            log.warning("a client was turned away: %d are connected", MAX_CLIENTS)
+            writer.transport.abort()
+            return
         task = asyncio.create_task(self._attend(Connection(next(self._numbers), reader, writer)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -203,10 +210,10 @@ class Service:
             share = f"{self._loading.stage}, {self._loading.fraction:.0%}"
             message = f"the model is still loading ({share})"
             client.send(Failed(request.id, "loading", message, "ask again in a moment"))
-        elif why := self._ledger.refusal(client.number, request.id):
+        elif why := self._ledger.refusal(client.number, request.id, characters_of(request)):
             client.send(_bad_request(request.id, why))
         else:
-            self._ledger.open(client.number, request.id)
+            self._ledger.open(client.number, request.id, characters_of(request))
             self._loop.post(Submitted(client.number, request, self._clock()))
 
     def _report(self) -> StatusReport:

@@ -45,6 +45,10 @@ Phase = Literal["greeting", "loading", "ready", "lost"]
 OnNews = Callable[[Draft | Found], None]
 GREETING_LIMIT_S = 5.0
 CLOSING_LIMIT_S = 1.0
+# What an engine that reads nothing any more is sent waits here; a few texts may, all that is typed may not.
+MOST_WAITING_BYTES = 16 << 20
+# Four times as many as the engine takes: the others are cancelled ones that it has not answered yet.
+MOST_UNANSWERED = 256
 
 
 class EngineGone(EngineError):  # noqa: N818 - an outcome of a request, named as the other outcomes are
@@ -162,6 +166,9 @@ class EngineConnection:
         frame = codec.encode(request)
         if self.phase == "lost":
             raise self._reason()
+        waiting = self._writer.transport.get_write_buffer_size()
+        if waiting > MOST_WAITING_BYTES or len(self._jobs) >= MOST_UNANSWERED:
+            raise EngineGone("the engine takes and answers nothing at present")
         self._writer.write(frame)
 
     def _abandon(self, job_id: str, job: _Job) -> None:

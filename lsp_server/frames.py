@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 # A message is a document at most; a length beyond this is a broken client, not a text.
-MOST_BYTES = 1 << 30
+MOST_BYTES = 1 << 28
+_MOST_DIGITS = 20
 
 
 class BrokenFraming(Exception):  # noqa: N818 (an outcome, named as the other outcomes are)
@@ -48,6 +49,7 @@ async def _read_header(reader: asyncio.StreamReader) -> int | None:
 
 
 def _parsed(value: bytes) -> int:
-    if not value.isdigit() or int(value) > MOST_BYTES:
+    # Its digits are counted first: Python refuses to read a number of thousands of them.
+    if not value.isdigit() or len(value) > _MOST_DIGITS or int(value) > MOST_BYTES:
         raise BrokenFraming("the content length is no sensible number")
     return int(value)

@@ -31,6 +31,10 @@ DRAIN_S = 1.0
 CLOSE_S = 1.0
 # A frame's header is read as lines; this bounds one line, not a message.
 HEADER_LIMIT = 1 << 16
+# An editor that reads nothing any more is let go before what waits for it fills the memory.
+MOST_WAITING_BYTES = 64 << 20
+# Pieces from the editor that the loop has not come to yet; what it cannot follow stays in the pipe.
+MOST_PIECES = 16
 
 
 class FrameWriter(Protocol):
@@ -61,13 +65,15 @@ class PipeWriter:
 
 
 class SocketWriter:
-    """Frames to a connection. What the other end is slow to take waits in memory."""
+    """Frames to a connection. What the other end is slow to take waits in memory, up to `MOST_WAITING_BYTES`."""
 
     def __init__(self, stream: asyncio.StreamWriter) -> None:
         self._stream = stream
 
     def write(self, data: bytes) -> None:
         """See `FrameWriter.write`."""
+        if self._stream.transport.get_write_buffer_size() > MOST_WAITING_BYTES:
+            raise BrokenPipeError("the editor reads nothing")
         self._stream.write(data)
 
     def close(self) -> None:
@@ -181,18 +187,49 @@ def serve_stdio(make_server: MakeServer, editor_pid: int | None = None) -> int:
 
 async def _serve_pipes(make_server: MakeServer, source: int, out: BinaryIO, editor_pid: int | None) -> int:
     reader = asyncio.StreamReader(HEADER_LIMIT)
-    loop = asyncio.get_running_loop()
+    pump = Pump(source, asyncio.get_running_loop(), reader)
     # A thread, because Windows cannot wait for a pipe in the loop; a daemon, because a read cannot be interrupted.
-    threading.Thread(target=_pump, args=(source, loop, reader), daemon=True, name="stdin").start()
+    threading.Thread(target=pump.run, daemon=True, name="stdin").start()
     return await serve(make_server, reader, PipeWriter(out), editor_pid)
 
 
-def _pump(source: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:
-    """Move bytes from a blocking file descriptor into the loop until the end of the file, or of the loop."""
-    with suppress(RuntimeError):
-        while chunk := _read_chunk(source):
-            loop.call_soon_threadsafe(reader.feed_data, chunk)
-        loop.call_soon_threadsafe(reader.feed_eof)
+class Pump(asyncio.ReadTransport):
+    """Bytes from a blocking file descriptor into the loop until the end of the file, or of the loop.
+
+    It reads no further while the reader says that it has enough, or the loop does not follow.
+    """
+
+    def __init__(self, source: int, loop: asyncio.AbstractEventLoop, reader: asyncio.StreamReader) -> None:
+        super().__init__()
+        self._source, self._loop, self._reader = source, loop, reader
+        self._wanted = threading.Event()
+        self._wanted.set()
+        self._room = threading.Semaphore(MOST_PIECES)
+        reader.set_transport(self)
+
+    def run(self) -> None:
+        """Read until the end. Belongs to a thread of its own."""
+        with suppress(RuntimeError):
+            while chunk := self._next():
+                self._loop.call_soon_threadsafe(self._feed, chunk)
+            self._loop.call_soon_threadsafe(self._reader.feed_eof)
+
+    def pause_reading(self) -> None:
+        """The reader has enough."""
+        self._wanted.clear()
+
+    def resume_reading(self) -> None:
+        """The reader wants more."""
+        self._wanted.set()
+
+    def _next(self) -> bytes:
+        self._wanted.wait()
+        self._room.acquire()
+        return _read_chunk(self._source)
+
+    def _feed(self, chunk: bytes) -> None:
+        self._room.release()
+        self._reader.feed_data(chunk)
 
 
 def _read_chunk(source: int) -> bytes:
