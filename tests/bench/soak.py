@@ -1,15 +1,21 @@
-"""A random editor against the real server and the real engine: `python -m tests.bench.soak --seconds 60 --seed 1`.
+"""Random editors against real servers and the real engine: `python -m tests.bench.soak --minutes 60 --faults --json`.
 
-What `tests/e2e/test_soak.py` does with a scripted engine, for a time instead of a count: every answer is judged, every
-text compared. Prints how long answers took by kind of question (an edit that waits for its document's text included),
-the memory of server and engine at the start, half-way and at the end, their processor time, and what they use in
-`--idle` seconds of doing nothing. Exits with 1 on any fault.
+With `--faults` two editors on one engine in a folder of its own, in which things go wrong on purpose
+(`tests/fakes/soak_trouble.py`): prints requests, faults done, answers lost and wrong (which must be none), and how
+memory grew.
+
+Without, one editor: what `tests/e2e/test_soak.py` does with a scripted engine, for a time instead of a count: every
+answer is judged, every text compared. Prints how long answers took by kind of question (an edit that waits for its
+document's text included), the memory of server and engine at the start, half-way and at the end, their processor time,
+and what they use in `--idle` seconds of doing nothing. Exits with 1 on any fault.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import os
 import statistics
 import sys
 import time
@@ -19,12 +25,20 @@ from dataclasses import dataclass
 import psutil
 
 from engine.config import DEFAULT_MODEL
+from engine.protocol.address import engine_address
+from lsp_server.engine_client import EngineProcess
 from tests.bench.measure import live_engine
+from tests.bench.troubled_home import troubled_home
+from tests.fakes.daemons import ended_engines
 from tests.fakes.editor_model import EditorModel
 from tests.fakes.soak import Soak, connected
 from tests.fakes.soak_documents import OpenText
+from tests.fakes.soak_trouble import Target
+from tests.fakes.troubled_soak import Outcome, TroubledSoak
 
 PATIENCE_S = 60.0
+# Editors, and servers, of a run with faults.
+EDITORS = 2
 # Operations between two looks at the clock.
 STRETCH = 25
 # What a server may use in 30 s of doing nothing, in seconds of processor time (case T-ROB-7), and for any other time.
@@ -113,9 +127,9 @@ async def bench(options: argparse.Namespace) -> Bench:
             await run.begin()
             await ready(run)
             measured.sample("start")
-            await measured.operate(options.seconds / 2)
+            await measured.operate(30 * options.minutes)
             measured.sample("half-way")
-            await measured.operate(options.seconds / 2)
+            await measured.operate(30 * options.minutes)
             measured.sample("end")
             run.judge_memory()
             measured.judge_engine()
@@ -158,14 +172,57 @@ def process_table(samples: Sequence[Sample]) -> list[str]:
     return lines
 
 
+async def troubled(options: argparse.Namespace) -> Outcome:
+    """The run with faults."""
+    with troubled_home(options.model) as (home, cache), ended_engines(home, "engine"):
+        runs = [await connected(options.seed + number, PATIENCE_S, model=options.model) for number in range(EDITORS)]
+        engine = EngineProcess(options.model, client="canary")
+        target = Target(engine_address(options.model, os.environ), cache, runs)
+        try:
+            await engine.ready()
+            soak = TroubledSoak(target, engine, options.seed, (options.every / 2, options.every * 1.5))
+            return await soak.run(options.minutes)
+        finally:
+            await engine.close()
+            for run in runs:
+                run.client.link.kill()
+                await run.client.wait()
+
+
+def report_trouble(outcome: Outcome) -> list[str]:
+    """Lines for a person."""
+    mib = [f"{size / 1e6:.0f} MB ({slope / 1e6:+.2f} MB a minute)" for size, slope in _servers(outcome)]
+    return [
+        f"{outcome.minutes:.1f} min, {outcome.operations} operations, {outcome.questions} questions to the servers, "
+        f"{outcome.engine_questions} to the engine itself (refused: {outcome.engine_refusals or 'none'})",
+        f"faults done: {sum(outcome.trouble.values())} {outcome.trouble}",
+        f"engines: {outcome.engines}, longest time without an answer of any: {outcome.longest_outage_s:.1f} s",
+        f"servers: {', '.join(mib)}; engine at most {outcome.engine_rss_most / 1e6:.0f} MB",
+        f"lost: {len(outcome.lost)}, wrong: {len(outcome.wrong)}",
+        *outcome.faults,
+    ]
+
+
+def _servers(outcome: Outcome) -> list[tuple[int, float]]:
+    return list(zip(outcome.server_rss, outcome.server_slopes, strict=True))
+
+
 def main() -> int:
     """Read the command line, run, print."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to operate (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long to operate (default: %(default)s)")
+    parser.add_argument("--faults", action="store_true", help="let things go wrong on purpose")
+    parser.add_argument("--every", type=float, default=20.0, help="seconds between two faults (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object (with --faults)")
     parser.add_argument("--idle", type=float, default=30.0, help="how long to do nothing afterwards, 0 for not at all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--model", default=DEFAULT_MODEL)
-    measured = asyncio.run(bench(options := parser.parse_args()))
+    options = parser.parse_args()
+    if options.faults:
+        outcome = asyncio.run(troubled(options))
+        print(json.dumps(outcome.as_json()) if options.json else "\n".join(report_trouble(outcome)))
+        return 1 if outcome.faults else 0
+    measured = asyncio.run(bench(options))
     run = measured.run
     print(f"seed {options.seed}, {run.editor.encoding}, operations: {dict(run.editor.done.most_common())}")
     print("\n".join(["", *latency_table(run), "", *process_table(measured.samples), ""]))

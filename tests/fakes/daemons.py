@@ -18,7 +18,8 @@ from lsp_server.engine_client import EngineProcess, Patience
 from lsp_server.engine_connection import Silence, connect
 from tests.fakes.raw_client import PATIENCE_S, short_home
 
-DAEMON = [sys.executable, "-m", "tests.fakes.scripted_core", "--model", "scripted"]
+SCRIPTED = "tests.fakes.scripted_core"
+DAEMON = [sys.executable, "-m", SCRIPTED, "--model", "scripted"]
 ENDLESS = "steps=0 delay=0.005"
 # Short enough for a test, and long enough for a machine that does other things, too.
 HASTY = Silence(asked_after_s=0.5, lost_after_s=2.0, look_every_s=0.1)
@@ -27,17 +28,26 @@ HASTY = Silence(asked_after_s=0.5, lost_after_s=2.0, look_every_s=0.1)
 @contextmanager
 def daemon_home() -> Iterator[Path]:
     """A LACUNA_HOME; engines that a failed test left running there are ended."""
-    with short_home() as folder:
+    with short_home() as folder, ended_engines(folder):
         yield folder
-        for process in engines_in(folder):
+
+
+@contextmanager
+def ended_engines(home: Path, module: str = SCRIPTED) -> Iterator[None]:
+    """Around what starts engines in `home`: those that still run there are ended."""
+    try:
+        yield
+    finally:
+        for process in engines_in(home, module):
             process.kill()
 
 
-def engines_in(home: Path) -> list[psutil.Process]:
+def engines_in(home: Path, module: str = SCRIPTED) -> list[psutil.Process]:
+    """The engines of a module for tests that run in `home`."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if "tests.fakes.scripted_core" in process.cmdline() and process.environ().get("LACUNA_HOME") == str(home):
+            if module in process.cmdline() and process.environ().get("LACUNA_HOME") == str(home):
                 found.append(process)
     return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
 

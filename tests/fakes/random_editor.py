@@ -231,7 +231,7 @@ class RandomEditor:
         if method == "$/progress":
             self._hear_progress(params["token"], params["value"]["kind"])
         elif method == "lacuna/draft":
-            self.faults += replies.draft_faults(params, self.desk.open.get(params["uri"]))
+            self.faults += replies.draft_faults(params, self.desk.ever_open(params["uri"]))
         elif method in ("window/showMessage", "window/logMessage"):
             self.shown[params["message"][:70]] += 1
             if params["type"] <= ERROR_LEVEL:

@@ -7,6 +7,7 @@ comes back can be judged by the version it was made for.
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,6 +77,8 @@ class Desk:
         self.open: dict[str, OpenText] = {}
         # Closed not long ago: what is asked of these must come to nothing.
         self.closed: list[str] = ["file:///soak/never.py"]
+        # What was open under a name before: what the server says of it may still be on its way.
+        self.former: dict[str, list[OpenText]] = defaultdict(list)
         # The notebook's cells in their order; it may have none. None: it is not open.
         self.cells: list[str] | None = None
         self._chance = chance
@@ -84,6 +87,11 @@ class Desk:
     def any(self) -> OpenText | None:
         """One of the documents."""
         return self._chance.choice(list(self.open.values())) if self.open else None
+
+    def ever_open(self, uri: str) -> list[OpenText]:
+        """The documents that have been open under a name, the present one first."""
+        present = self.open.get(uri)
+        return [*([present] if present is not None else []), *self.former.get(uri, [])]
 
     def is_current(self, about: About | None) -> bool:
         """Whether the document has not moved since a question about it."""
@@ -133,7 +141,8 @@ class Desk:
 
     def gone(self, uri: str) -> None:
         """Not open any more, whoever said so."""
-        self.open.pop(uri, None)
+        if (document := self.open.pop(uri, None)) is not None:
+            self.former[uri].append(document)
         self.closed = [*self.closed[-8:], uri]
 
     def close_all(self) -> None:

@@ -5,7 +5,7 @@ Each function gives the faults of one answer, none when it is as it should be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -87,9 +87,9 @@ def holes_faults(result: Any, about: About) -> Iterator[str]:
     yield from _spans_faults(spans, result["version"], about)
 
 
-def draft_faults(draft: Any, document: OpenText | None) -> Iterator[str]:
-    """A draft shown in a document that is open, at a place that was in it."""
-    if document is not None and not document.holds(draft["range"], draft["version"]):
+def draft_faults(draft: Any, documents: Sequence[OpenText]) -> Iterator[str]:
+    """A draft at a place that was in its document; `documents` are those that have been open under its name."""
+    if documents and not any(document.holds(draft["range"], draft["version"]) for document in documents):
         yield f"a draft at {draft['range']}, which is not in version {draft['version']}"
     if not 0 <= draft["settled"] <= len(draft["text"]):
         yield f"{draft['settled']} settled of {len(draft['text'])}"

@@ -1,9 +1,10 @@
 """The real server as a process for a long run: `python -m tests.fakes.soak_server '{"seed": 1}'`.
 
-With `model` in the script the engine is the real one, otherwise a `VariedEngine`; with `leaks` the server keeps
-what every request worked on. Adds two requests for tests: `test/texts {uris}` (the server's text of each, null when it
-is not open) and `test/memory` (what is allocated once all garbage is gone), and the notification
-`test/state {state, message}`.
+With `model` in the script the engine is the real one, or the process that `command` starts; otherwise it is a
+`VariedEngine`. With `leaks` the server keeps what every request worked on. Adds two requests for tests: `test/texts
+{uris}` (the server's text of each, null when it is not open) and `test/memory` (what is allocated once all garbage is
+gone), and the notifications `test/state {state, message}` and `test/garble {hex}`, which puts bytes between those the
+engine sends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections import Counter
 from typing import Any
 
 from lsp_server.__main__ import set_up_logging
-from lsp_server.engine_client import Engine, EngineProcess
+from lsp_server.engine_client import Engine, EngineProcess, Patience
+from lsp_server.engine_connection import Silence
 from lsp_server.server import LacunaServer, create_server
 from lsp_server.session import Session, Snapshot
 from lsp_server.transport import serve_stdio
@@ -29,7 +31,9 @@ OWN = ("lsp_server.", "engine.", "lsprotocol.", "_asyncio.", "asyncio.locks.", "
 def engine_from(script: dict[str, Any]) -> Engine | VariedEngine:
     """The engine that a script in JSON names; to be made on the server's loop."""
     if "model" in script:
-        return EngineProcess(script["model"], client="soak")
+        silence = Silence(*script.get("silence", ()))
+        patience = Patience(longest_retry_s=script.get("longest_retry_s", 30.0), silence=silence)
+        return EngineProcess(script["model"], client="soak", command=script.get("command"), patience=patience)
     return VariedEngine(script["seed"])
 
 
@@ -55,6 +59,12 @@ def soak_server(script: dict[str, Any]) -> LacunaServer:
     def move(params: Any) -> None:
         if isinstance(server.engine, VariedEngine):
             server.engine.move(params.state, params.message)
+
+    @server.feature("test/garble")
+    def garble(params: Any) -> None:
+        connection = getattr(server.engine, "_connection", None)
+        if connection is not None and connection.phase != "lost":
+            connection._reader.feed_data(bytes.fromhex(params.hex))
 
     if script.get("leaks"):
         _leak(server.session)

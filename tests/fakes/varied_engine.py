@@ -55,14 +55,14 @@ class VariedEngine(FakeEngine):
         wait: bool = False,
     ) -> Done:
         self._jobs += 1
-        chance = random.Random(self._seed ^ zlib.crc32(_shown(request).encode("utf-8", "surrogatepass")))
+        chance = random.Random(self._seed ^ zlib.crc32(shown(request).encode("utf-8", "surrogatepass")))
         if on_draft is not None and request.wants_drafts:
             for step in (1, 2):
                 on_draft(Draft(request.id, "draft"[:step], step, step, 2))
         await self._pass_time(chance, request.deadline_ms)
         if chance.random() < 0.05:
             raise EngineError(chance.choice(FAILURES), "scripted failure", "nothing to do")
-        done = _done(chance, request)
+        done = done_for(chance, request)
         if on_found is not None:
             await self._tell(chance, done, on_found)
         return done
@@ -84,13 +84,15 @@ class VariedEngine(FakeEngine):
         return StatusReport("ready", FACTS, 1.0, 0.0, 1800.0, 1, 0, self._jobs, 0, 0, 1.0)
 
 
-def _shown(request: Fill | Rewrite) -> str:
+def shown(request: Fill | Rewrite) -> str:
+    """The text a request is told apart by."""
     if isinstance(request, Fill):
         return request.prefix + request.suffix
     return request.instruction + request.selection
 
 
-def _done(chance: random.Random, request: Fill | Rewrite) -> Done:
+def done_for(chance: random.Random, request: Fill | Rewrite) -> Done:
+    """Any answer that fits the shape of the request."""
     if isinstance(request, Rewrite):
         return Done(request.id, _rewritten(chance, request.selection), stats(chance.choice(STOPS)))
     texts = [_gap_text(chance, request) for _ in range(request.alternatives)]
