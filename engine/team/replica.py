@@ -44,7 +44,7 @@ class Engines:
         self._engine_of = serve.multiplexed(max_num_models_per_replica=models_at_once)(load)
 
     async def reconfigure(self, preload: str) -> None:
-        """Called by Serve before the replica counts as ready: loads that model. Raises RuntimeError, which Serve shows."""
+        """Called by Serve before a replica counts as ready: loads that model. Raises RuntimeError for it to show."""
         try:
             await self._engine_of(preload)
         except EngineError as error:
