@@ -1,24 +1,33 @@
 """One engine per user and model: a lock held for the life of the process, and who is found when it is taken.
 
 Owns the lock file only; the socket belongs to `listener`. The lock dies with its process, however that dies, so a
-held lock always means a live engine.
+held lock always means a live engine. A live one that has stopped answering (suspended, or hanging where no thread of it
+can run) holds the lock for nobody's good: who wants to serve ends it.
 """
 
 from __future__ import annotations
 
-import socket
+import contextlib
+import logging
+import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Literal
 
 import filelock
 
-from engine.protocol.address import LOOPBACK, Address, make_private, read_endpoint
+from engine.probe import Found, probe
+from engine.protocol.address import Address, make_private
 from engine.protocol.errors import EngineError
+
+log = logging.getLogger(__name__)
 
 # As long as an engine that is asked to leave may take for it, and a little more.
 LEAVING_LIMIT_S = 10.0
 _POLL_S = 0.05
+# So many probes in a row, each of some seconds, that an engine under a heavy load would have answered one.
+MUTE_PROBES = 4
 
 Claim = Literal["ours", "served"]
 
@@ -26,46 +35,79 @@ Claim = Literal["ours", "served"]
 class EngineLock:
     """The right to serve at an address."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, look: Callable[[Address], Found] = probe) -> None:
         self._address = address
+        self._look = look
         self._lock = filelock.FileLock(address.lock, mode=0o600, timeout=0)
+        self._file: tuple[int, int] | None = None
 
     def claim(self, limit_s: float = LEAVING_LIMIT_S, pause: Callable[[float], None] = time.sleep) -> Claim:
         """Take the right to serve ("ours"), or find that another engine serves already ("served").
 
-        Waits up to `limit_s` for an engine that is leaving. Raises EngineError(unsafe_address) for a run folder
-        that cannot be trusted, EngineError(internal) when the lock is held but nobody answers.
+        Waits up to `limit_s` for an engine that is leaving, and ends one that does not answer. Raises
+        EngineError(unsafe_address) for a run folder that cannot be trusted or written to, EngineError(internal) when
+        the lock is held and nobody is found who holds it.
         """
         make_private(self._address)
+        mute: list[Found] = []
         for _ in range(max(1, round(limit_s / _POLL_S))):
-            try:
-                self._lock.acquire()
-            except filelock.Timeout:
-                if answers(self._address):
-                    return "served"
-                pause(_POLL_S)
-            else:
+            if self._acquire():
                 return "ours"
+            found = self._look(self._address)
+            if found.state == "answers":
+                return "served"
+            mute = [*mute, found] if found.state == "mute" else []
+            if len(mute) >= MUTE_PROBES:
+                _end(mute)
+                mute = []
+            pause(_POLL_S)
         raise EngineError(
             "internal",
             f"another process holds {self._address.lock} but does not answer",
             f"end the `engine run --model {self._address.model}` process that hangs, then start again",
         )
 
+    def is_ours(self) -> bool:
+        """Whether the lock that others would take is the one held here: its file may have been removed."""
+        return self._file is not None and _identity(self._address) == self._file
+
     def release(self) -> None:
         """Let another engine serve."""
+        self._file = None
         self._lock.release()
 
+    def _acquire(self) -> bool:
+        try:
+            self._lock.acquire()
+        except filelock.Timeout:
+            return False
+        except OSError as fault:
+            raise EngineError(
+                "unsafe_address",
+                f"{self._address.lock} cannot be made ({fault.strerror})",
+                "make room there and make it writable, or set LACUNA_HOME to a folder that is",
+            ) from None
+        self._file = _identity(self._address)
+        return True
 
-def answers(address: Address) -> bool:
-    """Whether somebody accepts connections at `address`."""
+
+def _identity(address: Address) -> tuple[int, int] | None:
     try:
-        if address.transport == "unix":
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.settimeout(1.0)
-                probe.connect(str(address.path))
-        else:
-            socket.create_connection((LOOPBACK, read_endpoint(address.path).port), timeout=1.0).close()
-    except (OSError, EngineError):
-        return False
-    return True
+        found = address.lock.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _end(mute: list[Found]) -> None:
+    """End the process that listens and says nothing; where the system does not tell which it is, nothing is ended.
+
+    The one that was asked: by now another may listen there.
+    """
+    pid = next((found.pid for found in reversed(mute) if found.pid is not None), None)
+    if pid is None:
+        return
+    log.warning("the engine that holds the lock (process %d) does not answer; ending it", pid)
+    # Not asked to leave: one that is suspended, or hangs, hears nothing.
+    with contextlib.suppress(OSError):
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))

@@ -22,6 +22,7 @@ DEFAULT_IDLE_LIMIT_S = 30 * 60.0
 ENV_PREFIX = "LACUNA_"
 # More threads than this only wait for each other, and thousands of them hang the machine.
 THREADS_PER_CORE = 4
+_MOST: Mapping[str, int] = {"diffusion_share": 100, "metrics_port": 65535}
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,3})?")
 _TRUTH: Mapping[str, bool] = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
 
@@ -32,10 +33,12 @@ class EngineConfig:
 
     `model` is a name of the registry, or the absolute path of a GGUF file or a model's folder. `family` and
     `precision` of "auto" mean what the model's registry entry recommends; `threads` and `window_tokens` of 0
-    likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `adapter` is
-    whether the family's low-rank patch is applied where there is one. `cache_mib` bounds the memory, in MiB, of
-    prompts kept between requests. `hole_order` is which of several holes is filled first where they do not share a
-    canvas.
+    likewise. `idle_limit_s` is the time without a job after which the engine leaves, 0 for never. `step_limit_s` is
+    the time after which a step is taken to hang and the engine leaves it behind, 0 for many times what the dearest pass
+    takes here. `adapter` is whether the family's low-rank patch is applied where there is one. `cache_mib` bounds the
+    memory, in MiB, of prompts kept between requests. `hole_order` is which of several holes is filled first where they
+    do not share a canvas. `diffusion_share` is the percentage of jobs that may take the diffusion route where there is
+    a causal one. `metrics_port` is a port of the loopback interface for Prometheus to ask, 0 for none.
     """
 
     model: str = DEFAULT_MODEL
@@ -45,10 +48,13 @@ class EngineConfig:
     threads: int = 0
     window_tokens: int = 0
     idle_limit_s: float = DEFAULT_IDLE_LIMIT_S
+    step_limit_s: float = 0.0
     transport: Transport = "auto"
     adapter: bool = True
-    cache_mib: int = 256
+    cache_mib: int = 224
     hole_order: HoleOrder = "least_doubt"
+    diffusion_share: float = 100.0
+    metrics_port: int = 0
 
 
 def read_config(options: Mapping[str, object], env: Mapping[str, str], *, cores: int | None = None) -> EngineConfig:
@@ -78,6 +84,8 @@ def _fitting(source: str, name: str, value: Any, most_threads: int) -> Any:
     """`value`, if the setting `name` can have it on this machine."""
     if name == "threads" and value > most_threads:
         raise _bad(source, f"must be at most {most_threads} here ({THREADS_PER_CORE} for each core), not {value}")
+    if name in _MOST and value > _MOST[name]:
+        raise _bad(source, f"must be at most {_MOST[name]}, not {value}")
     if name == "model":
         return as_written(value)
     if name == "device":

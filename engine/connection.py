@@ -14,6 +14,7 @@ from engine.protocol.address import same_token
 from engine.protocol.errors import EngineError
 from engine.protocol.framing import MAX_FRAME_BYTES, MAX_HELLO_BYTES, receive_frame
 from engine.protocol.messages import PROTOCOL_VERSION, Draft, Failed, Hello, Reply, Request
+from engine.protocol.peer import require_same_user
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Connection:
         `token` is what the Hello must carry, empty where the socket's folder guards it instead.
         """
         try:
+            self._require_same_user()
             async with asyncio.timeout(GREETING_LIMIT_S):
                 payload = await receive_frame(self._reader, MAX_HELLO_BYTES)
             if payload is None:
@@ -51,6 +53,11 @@ class Connection:
             self.fail("", error)
             return False
         return True
+
+    def _require_same_user(self) -> None:
+        connection = self._writer.get_extra_info("socket")
+        if connection is not None:
+            require_same_user(connection)
 
     async def requests(self) -> AsyncIterator[Request]:
         """Every request until the client leaves. A frame that is no message is answered and passed over."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -21,21 +21,44 @@ from engine.diffusion.obeying import denoise_obeying
 from engine.diffusion.seeded import denoise_seeded
 from engine.diffusion.stopping import cut_at_lines, cut_at_stop_text, decode_prefix
 from engine.diffusion.verify_config import VerifyConfig
+from engine.doubt import Doubt
 from engine.foresight import likely_next
 from engine.hole_by_hole import Glimpse, hole_by_hole
 from engine.hole_glimpse import causal_glimpse
 from engine.hole_order import HoleOrder
-from engine.job import Preparation, Run
+from engine.job import Monitored, Preparation, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.lead import Begun, settle_lead, settle_lead_and_go_on, worth_expecting
 from engine.machine_costs import MachineCosts, TimedDenoiser
 from engine.models.base import Context, Denoiser, Tokenizer
+from engine.monitor import Course, Monitor
 from engine.prompts import Prompt, expected_ids, fill_prompt, rewrite_prompt, warm_behind_opening
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite, Stats, Stop
+from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Found, Rewrite, Stats, Stop
+from engine.quality import Gates, Verdict, faults
 from engine.recent_answers import RecentAnswers
 from engine.request_checks import check_request
+from engine.rollout import WHOLE_SHARE, Rollout
 from engine.router import Decision, decide
+from engine.second_try import Attempt, Judging, with_second_try
+from engine.text_gates import text_faults
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """One gap of a job while it is denoised: who asks for it, where it grows, what it must obey, when it is late."""
+
+    request: Fill | Rewrite
+    context: Context
+    rules: CausalRules | None
+    timing: Timing
+    course: Course
+    doubt: Doubt
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the passes hold the model's own say, which rules and the noise of a seed change."""
+        return self.rules is None and not (isinstance(self.request, Rewrite) and self.request.seed)
 
 
 class EngineCore:
@@ -49,6 +72,8 @@ class EngineCore:
         threads: int = 0,
         config: VerifyConfig | None = None,
         hole_order: HoleOrder = "least_doubt",
+        diffusion_share: float = WHOLE_SHARE,
+        gates: Gates | None = None,
         clock: Clock = perf_counter,
     ) -> None:
         self._costs = costs or MachineCosts()
@@ -61,6 +86,13 @@ class EngineCore:
         self._vocabulary: Vocabulary | None = None
         self._likely: tuple[Fill, ...] = ()
         self._recent = RecentAnswers()
+        self._gates = gates or Gates()
+        self._monitor = Monitor(Rollout(clock, diffusion_share))
+
+    @property
+    def monitored(self) -> Monitored:
+        """What came of the jobs so far; see `job.MonitoredCore`."""
+        return self._monitor.monitored
 
     @property
     def facts(self) -> Facts:
@@ -79,7 +111,7 @@ class EngineCore:
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
-        return self._run(request, Timing(self._clock()))
+        return self._monitor.follow(request.id, partial(self._run, request, Timing(self._clock())))
 
     def prepare(self) -> Preparation:
         """Encode what the next request will likely begin with, then see whether passes still cost what was measured.
@@ -104,14 +136,14 @@ class EngineCore:
         if self._costs.due:
             yield from self._costs.refresh(self._model, perf_counter)
 
-    def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
+    def _run(self, request: Fill | Rewrite, timing: Timing, course: Course) -> Run:
         check_request(request)
         if isinstance(request, Fill) and request.further:
             look = partial(self._look, timing, {}) if self._hole_order == "least_doubt" else None
-            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started)), look))
-        return (yield from self._one(timing, request))
+            return (yield from hole_by_hole(request, partial(self._one, course, Timing(timing.started)), look))
+        return (yield from self._one(course, timing, request))
 
-    def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
+    def _one(self, course: Course, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
         """One gap; the times of `timing` count from the start of the whole job.
 
         is_last: whether the text is whole with this gap filled; see `causal_rules`.
@@ -119,8 +151,9 @@ class EngineCore:
         drafted = self._with_draft(request)
         prompt = self._prompt(drafted)
         rules = causal_rules(request, self._read_vocabulary, is_last=is_last) if isinstance(request, Fill) else None
-        decision = decide(prompt.gap, self._config, self._costs.forward_ms, can_draft=self._model.facts.can_draft)
+        decision = self._decide(prompt, course)
         context = self._model.context_for(prompt.ids)
+        gap = _Gap(request, context, rules, timing, course, Doubt(self._watch))
         others: tuple[str, ...] = ()
         begun = Begun(prompt)
         try:
@@ -128,7 +161,7 @@ class EngineCore:
             complete = yield from self._encode(context, prompt, timing)
             timing.encoded = timing.first_draft = self._clock()
             if complete and prompt.lead:
-                begun = self._settle_lead(context, prompt, drafted, decision, rules)
+                begun = self._settle_lead(gap, prompt, drafted, decision)
                 prompt = begun.prompt
                 if begun.is_refused and drafted is not request:
                     # What was remembered fits all of it or nothing; a text that stands in the gap may fit further on.
@@ -136,20 +169,27 @@ class EngineCore:
                 timing.encoded = timing.first_draft = self._clock()
                 yield None
             if not complete:
-                result = Denoised("", "deadline", 0, 0, ())
+                made = Attempt(Denoised("", "deadline", 0, 0, ()), decision)
             elif cut_at_lines(prompt.opening, prompt.limits.max_lines) is not None:
-                result = Denoised("", "lines", 0, 0, ())
+                made = Attempt(Denoised("", "lines", 0, 0, ()), decision)
             else:
-                result = yield from self._denoise(request, begun, context, decision, rules, timing)
-                others = yield from self._alternatives(request, prompt, context, decision, result, timing)
+                made = yield from self._gated(gap, begun, decision)
+                others = yield from self._alternatives(gap, prompt, made)
         finally:
             self._model.release(context)
-        stats = self._stats(prompt, decision, result, cached, timing)
-        text = _whole(prompt, result.text)
+        stats = self._stats(prompt, made, cached, gap)
+        text = _whole(prompt, made.result.text)
         if isinstance(request, Fill):
             self._likely = likely_next(request, text)
             self._recent.remember(request, text)
         return Done(request.id, text, stats, others)
+
+    def _decide(self, prompt: Prompt, course: Course) -> Decision:
+        """The route of a gap, which its job's course notes."""
+        costs, permit = self._costs.forward_ms, course.permit
+        decision = decide(prompt.gap, self._config, costs, can_draft=self._model.facts.can_draft, permit=permit)
+        course.route = decision.route
+        return decision
 
     def _look(self, timing: Timing, known: dict[Prompt, Glimpse], request: Fill) -> Generator[None, None, Glimpse]:
         """How much doubt a gap leaves; known: what was seen in this job, by prompts without their drafts.
@@ -187,24 +227,17 @@ class EngineCore:
             return request
         return replace(request, draft=self._recent.draft_for(request))
 
-    def _settle_lead(
-        self,
-        context: Context,
-        prompt: Prompt,
-        request: Fill | Rewrite,
-        decision: Decision,
-        rules: CausalRules | None,
-    ) -> Begun:
-        """Bring the lead into the context, and with it what the draft of `request` lets expect."""
+    def _settle_lead(self, gap: _Gap, prompt: Prompt, drafted: Fill | Rewrite, decision: Decision) -> Begun:
+        """Bring the lead into the context, and with it what the draft of `drafted` lets expect."""
         tokenizer, special = self._model.tokenizer, self._model.facts.special
-        if rules is not None:
-            return Begun(settle_lead(self._model, context, prompt, heal=False))
+        if gap.rules is not None:
+            return Begun(settle_lead(self._model, gap.context, prompt, heal=False))
         config = decision.config
-        expected = expected_ids(prompt, request, tokenizer, special) if config.warm_start else ()
+        expected = expected_ids(prompt, drafted, tokenizer, special) if config.warm_start else ()
         room = min(config.width, prompt.limits.max_tokens)
         expected = worth_expecting(expected, len(prompt.lead), room, config.costs)
-        begun = settle_lead_and_go_on(self._model, context, prompt, expected, self._watch)
-        return replace(begun, prompt=warm_behind_opening(begun.prompt, request, tokenizer, special))
+        begun = settle_lead_and_go_on(self._model, gap.context, prompt, expected, gap.doubt)
+        return replace(begun, prompt=warm_behind_opening(begun.prompt, drafted, tokenizer, special))
 
     def _read_vocabulary(self) -> Vocabulary:
         """What each id writes, read once and only for who asks for constraints."""
@@ -242,38 +275,45 @@ class EngineCore:
             yield None
         return not self._expired(prompt, timing)
 
-    def _passes(
-        self,
-        request: Fill | Rewrite,
-        begun: Begun,
-        context: Context,
-        decision: Decision,
-        rules: CausalRules | None,
-        timing: Timing,
-    ) -> Generator[Canvas, None, Denoised]:
+    def _gated(self, gap: _Gap, begun: Begun, decision: Decision) -> Generator[Draft | None, None, Attempt]:
+        """Denoise the gap, and where gates speak against the diffusion route's text make it again causally."""
         prompt = begun.prompt
 
-        def expired() -> bool:
-            return self._expired(prompt, timing)
+        def again(refused: Denoised | None, causal: Decision) -> Judging:
+            gap.context.truncate(prompt.rows)
+            known = () if refused is None else (*refused.settled, min(self._model.facts.special.end))
+            anew = replace(prompt, gap=replace(prompt.gap, warm=known, searched=()))
+            plain = gap.request if isinstance(gap.request, Fill) else replace(gap.request, seed=0)
+            untold = replace(gap, request=plain, timing=Timing(gap.timing.started), doubt=Doubt())
+            return self._judged(untold, Begun(anew), causal)
 
-        model, gap, limits, config = self._model, prompt.gap, prompt.limits, decision.config
+        first = partial(self._judged, gap, begun, decision)
+        may_repeat = gap.rules is None
+        return with_second_try(first, again, decision, gap.course, may_repeat=may_repeat, is_drawn=not gap.is_plain)
+
+    def _judged(self, gap: _Gap, begun: Begun, decision: Decision) -> Judging:
+        """Denoise the gap and say what speaks against the text; nothing does where the deadline cut it off."""
+        result = yield from self._denoise(gap, begun, decision)
+        confidence = gap.doubt.confidence if gap.is_plain else None
+        if result.stop == "deadline":
+            return result, Verdict(confidence)
+        holes = [Filled(_whole(begun.prompt, result.text), result.stop)]
+        of_tokens = faults(result.settled, confidence, self._gates)
+        return result, Verdict(confidence, (*of_tokens, *text_faults(gap.request, holes, self._gates)))
+
+    def _passes(self, gap: _Gap, begun: Begun, decision: Decision) -> Generator[Canvas, None, Denoised]:
+        prompt, request = begun.prompt, gap.request
+        expired = partial(self._expired, prompt, gap.timing)
+        model, context, limits, config = self._model, gap.context, prompt.limits, decision.config
         if isinstance(request, Rewrite) and request.seed:
-            return denoise_seeded(model, context, gap, limits, config, expired, request.seed, self._watch)
-        if rules is None:
-            return denoise(model, context, gap, limits, config, expired, self._watch, begun.ids)
-        return denoise_obeying(model, context, gap, limits, config, expired, rules, self._watch)
+            return denoise_seeded(model, context, prompt.gap, limits, config, expired, request.seed, self._watch)
+        if gap.rules is None:
+            return denoise(model, context, prompt.gap, limits, config, expired, gap.doubt, begun.ids)
+        return denoise_obeying(model, context, prompt.gap, limits, config, expired, gap.rules, self._watch)
 
-    def _denoise(
-        self,
-        request: Fill | Rewrite,
-        begun: Begun,
-        context: Context,
-        decision: Decision,
-        rules: CausalRules | None,
-        timing: Timing,
-    ) -> Generator[Draft | None, None, Denoised]:
-        passes = self._passes(request, begun, context, decision, rules, timing)
-        step = 0
+    def _denoise(self, gap: _Gap, begun: Begun, decision: Decision) -> Generator[Draft | None, None, Denoised]:
+        passes = self._passes(gap, begun, decision)
+        step, request, timing = 0, gap.request, gap.timing
         while True:
             try:
                 canvas = next(passes)
@@ -287,27 +327,17 @@ class EngineCore:
                 timing.first_draft = self._clock()
             yield self._draft(request.id, canvas, step, begun.prompt) if request.wants_drafts else None
 
-    def _alternatives(
-        self,
-        request: Fill | Rewrite,
-        prompt: Prompt,
-        context: Context,
-        decision: Decision,
-        first: Denoised,
-        timing: Timing,
-    ) -> Generator[Found | None, None, tuple[str, ...]]:
+    def _alternatives(self, gap: _Gap, prompt: Prompt, made: Attempt) -> Generator[Found | None, None, tuple[str, ...]]:
         """The other texts a fill asked for, as many as the deadline lets. All texts are told as they are found."""
+        request, first = gap.request, made.result
         alone = isinstance(request, Fill) and request.constraints is None
         wanted = request.alternatives - 1 if isinstance(request, Fill) and alone else 0
-        if wanted < 1 or self._expired(prompt, timing):
+        if wanted < 1 or self._expired(prompt, gap.timing):
             return ()
-
-        def expired() -> bool:
-            return self._expired(prompt, timing)
-
+        expired = partial(self._expired, prompt, gap.timing)
         text = _whole(prompt, first.text)
         yield Found(request.id, text)
-        others = alternatives(self._model, context, prompt, first, wanted, decision.config, expired)
+        others = alternatives(self._model, gap.context, prompt, first, wanted, made.decision.config, expired)
         told: tuple[str, ...] = ()
         while True:
             try:
@@ -331,11 +361,12 @@ class EngineCore:
     def _expired(self, prompt: Prompt, timing: Timing) -> bool:
         return timing.expired(self._clock(), prompt.limits.deadline_ms)
 
-    def _stats(self, prompt: Prompt, decision: Decision, result: Denoised, cached: int, timing: Timing) -> Stats:
+    def _stats(self, prompt: Prompt, made: Attempt, cached: int, gap: _Gap) -> Stats:
+        result, timing = made.result, gap.timing
         stop: Stop = result.stop
         return Stats(
-            route=decision.route,
-            reason=decision.reason,
+            route=made.decision.route,
+            reason=made.decision.reason,
             stop=stop,
             passes=result.passes,
             tokens=result.tokens,
@@ -345,6 +376,9 @@ class EngineCore:
             ms_first_draft=timing.ms(timing.first_draft),
             ms_total=timing.ms(self._clock()),
             drafts=result.drafts,
+            confidence=made.confidence,
+            gates=made.gates,
+            fallback=made.is_second,
         )
 
 

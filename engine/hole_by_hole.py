@@ -138,4 +138,14 @@ def _sum(stats: Sequence[Stats]) -> Stats:
         cached_tokens=sum(each.cached_tokens for each in stats),
         ms_total=stats[-1].ms_total,
         drafts=draft_counts(each.drafts for each in stats),
+        confidence=_mean_confidence(stats),
+        gates=tuple(dict.fromkeys(gate for each in stats for gate in each.gates)),
+        fallback=any(each.fallback for each in stats),
     )
+
+
+def _mean_confidence(stats: Sequence[Stats]) -> float | None:
+    """Of the tokens of all holes whose confidence is known."""
+    known = [(each.confidence, each.tokens) for each in stats if each.confidence is not None]
+    tokens = sum(count for _, count in known)
+    return sum(confidence * count for confidence, count in known) / tokens if tokens else None

@@ -8,9 +8,10 @@ more is computed for it. This is what makes cancel, deadline and interleaving po
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite
+from engine.protocol.messages import BreakerReport, Done, Draft, Facts, Fill, Found, Rewrite, RouteReport
 
 Run = Generator[Draft | Found | None, None, Done]
 Preparation = Generator[None, None, None]
@@ -37,4 +38,23 @@ class PreparingCore(Core, Protocol):
         It is begun when the last job has ended, closed before another begins, and may be begun any number of times:
         what is done already costs nothing. No answer depends on how much of it was done.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Monitored:
+    """What came of a core's jobs; see `StatusReport`."""
+
+    routes: tuple[RouteReport, ...] = ()
+    breaker: BreakerReport | None = None
+    diffusion_share: float = 100.0
+
+
+@runtime_checkable
+class MonitoredCore(Core, Protocol):
+    """A core that counts what comes of its jobs."""
+
+    @property
+    def monitored(self) -> Monitored:
+        """The numbers now. It is asked for after every job."""
         ...

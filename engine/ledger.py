@@ -26,6 +26,11 @@ class Ledger:
         """How many jobs are open."""
         return len(self._open)
 
+    @property
+    def open_jobs(self) -> list[tuple[int, str]]:
+        """The jobs without a final reply, as (client, id)."""
+        return sorted(self._open)
+
     def refusal(self, client: int, job_id: str) -> str:
         """Why this job cannot be opened, empty if it can."""
         if not job_id:

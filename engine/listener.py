@@ -32,7 +32,11 @@ class Listener:
         else:
             self.socket = socket.create_server((LOOPBACK, 0), backlog=BACKLOG)
             self.token = secrets.token_urlsafe(32)
-            write_endpoint(address.path, Endpoint(PROTOCOL_VERSION, self.socket.getsockname()[1], self.token))
+            try:
+                write_endpoint(address.path, Endpoint(PROTOCOL_VERSION, self.socket.getsockname()[1], self.token))
+            except OSError as fault:
+                self.socket.close()
+                raise _unusable(address.path, fault) from None
         self._inode = _inode(address.path)
 
     def is_reachable(self) -> bool:
@@ -54,10 +58,16 @@ def _bind_unix(path: Path) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as fault:
         listening.close()
-        raise EngineError(
-            "unsafe_address", f"{path} cannot be listened on ({fault.strerror})", "set LACUNA_HOME to another folder"
-        ) from None
+        raise _unusable(path, fault) from None
     return listening
+
+
+def _unusable(path: Path, fault: OSError) -> EngineError:
+    return EngineError(
+        "unsafe_address",
+        f"{path} cannot be listened on ({fault.strerror})",
+        "make room there, or set LACUNA_HOME to another folder",
+    )
 
 
 def _remove_leftover(path: Path) -> None:

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.job import Core, Preparation, PreparingCore, Run
+from engine.job import Core, Monitored, MonitoredCore, Preparation, PreparingCore, Run
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Found, Reply, Rewrite
 from engine.scheduler import Scheduler
@@ -71,6 +71,13 @@ class LoadFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What came of the jobs so far; told after each, before its answer."""
+
+    monitored: Monitored
+
+
+@dataclass(frozen=True, slots=True)
 class Replied:
     client: int
     reply: Reply
@@ -82,7 +89,7 @@ class Stopped:
 
 
 Inward = Submitted | CancelAsked | ClientLeft | DrainAsked
-Outward = LoadingMoved | Loaded | LoadFailed | Replied | Stopped
+Outward = LoadingMoved | Loaded | LoadFailed | Counted | Replied | Stopped
 Key = tuple[int, str]
 
 
@@ -108,6 +115,13 @@ class EngineLoop:
         self._core: Core | None = None
         self._preparation: Preparation | None = None
         self._draining = False
+        self._turns = 0
+        self._pulse: int | None = None
+
+    @property
+    def pulse(self) -> int | None:
+        """The number of the turn the loop is in: None while it loads or waits for work. For other threads, too."""
+        return self._pulse
 
     def post(self, message: Inward) -> None:
         """Hand `message` to the loop; it is read before the next step."""
@@ -119,6 +133,8 @@ class EngineLoop:
             core = self._load()
             if core is not None:
                 self._emit(Loaded(core.facts))
+                if isinstance(core, MonitoredCore):
+                    self._emit(Counted(core.monitored))
                 self._serve(core)
         finally:
             self._emit(Stopped())
@@ -145,6 +161,8 @@ class EngineLoop:
     def _serve(self, core: Core) -> None:
         self._core = core
         while True:
+            self._turns += 1
+            self._pulse = self._turns
             self._read_inbox()
             key = self._scheduler.next(self._clock())
             if key is not None:
@@ -157,7 +175,10 @@ class EngineLoop:
     def _read_inbox(self) -> None:
         """Take in everything that has arrived; wait for something when there is nothing to step."""
         if not self._jobs and not self._draining and self._preparation is None:
-            self._take(self._inbox.get())
+            self._pulse = None
+            message = self._inbox.get()
+            self._pulse = self._turns
+            self._take(message)
         while not self._inbox.empty():
             self._take(self._inbox.get())
 
@@ -263,6 +284,8 @@ class EngineLoop:
         self._reply(key, Failed(key[1], error.kind, error.message, error.remedy))
 
     def _reply(self, key: Key, reply: Reply) -> None:
+        if isinstance(reply, Done | Cancelled | Failed) and isinstance(self._core, MonitoredCore):
+            self._emit(Counted(self._core.monitored))
         self._emit(Replied(key[0], reply))
 
 

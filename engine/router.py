@@ -13,6 +13,7 @@ from engine.diffusion.cost_curve import CostCurve
 from engine.diffusion.denoise import Gap
 from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.protocol.messages import Route
+from engine.rollout import Permit
 
 # Where checking one more token costs this share of the pass that would make it, hardly any draft is sure enough.
 DEAREST_ROW = 0.9
@@ -30,13 +31,22 @@ class Decision:
     reason: str
 
 
-def decide(gap: Gap, base: VerifyConfig, forward_ms: Sequence[tuple[int, float]], *, can_draft: bool) -> Decision:
+def decide(
+    gap: Gap,
+    base: VerifyConfig,
+    forward_ms: Sequence[tuple[int, float]],
+    *,
+    can_draft: bool,
+    permit: Permit | None = None,
+) -> Decision:
     """Pick a route: a parallel canvas unless rows are so dear on this machine that drafts cannot earn them.
 
-    forward_ms: (rows, milliseconds) as measured, empty when nothing was.
+    forward_ms: (rows, milliseconds) as measured, empty when nothing was. permit: None grants the diffusion route.
     """
     if base.width == 0:
         return Decision("causal", CAUSAL, "drafting is switched off")
+    if permit is not None and not permit.is_granted:
+        return Decision("causal", CAUSAL, permit.reason)
     costs = CostCurve.measured(forward_ms) or base.costs
     width = widest(base.width, forward_ms, costs)
     price = min((costs.of(1 + rows) - 1) / rows for rows in range(1, width + 1))
@@ -56,3 +66,13 @@ def widest(most: int, forward_ms: Sequence[tuple[int, float]], costs: CostCurve)
     while width > NARROWEST and single * costs.of(1 + width) > LONGEST_PASS_MS:
         width -= 1
     return width
+
+
+def causal_again(refused: Decision, why: str) -> Decision:
+    """The causal route for a gap that went wrong on the diffusion route, for the reasons `why`.
+
+    The text that was refused is the only draft. What the model chooses as well, token by token, is settled many tokens
+    a pass, the rest is causal decoding; no trained drafter is asked.
+    """
+    config = replace(refused.config, masks=False, ngram=False, warm_start=True)
+    return Decision("causal", config, f"made again causally, for {why}; before that {refused.reason}")

@@ -4,6 +4,8 @@ Sockets belong to the asyncio side here, the model and all jobs to the loop's th
 messages. The socket listens while the model loads, so that a client learns at once that the engine is on its way.
 
     loading ──► ready ──► draining ──► gone        a load that fails, a Shutdown, a signal and idleness all drain
+
+A step that does not end (`watchdog`) ends the process without draining. A socket that was removed is made anew.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import psutil
@@ -26,6 +29,7 @@ import psutil
 from engine.claim import EngineLock
 from engine.config import EngineConfig
 from engine.connection import Connection
+from engine.job import Monitored
 from engine.ledger import Ledger
 from engine.leftovers import remove_leftovers
 from engine.listener import Listener
@@ -33,6 +37,7 @@ from engine.loop import (
     CancelAsked,
     ClientLeft,
     CoreFactory,
+    Counted,
     DrainAsked,
     EngineLoop,
     Loaded,
@@ -44,10 +49,12 @@ from engine.loop import (
     Submitted,
     refusal_while_draining,
 )
+from engine.prometheus import MetricsServer
 from engine.protocol.address import Address, engine_address
 from engine.protocol.errors import EngineError
 from engine.protocol.last_words import write_last_words
 from engine.protocol.messages import (
+    BreakerReport,
     Cancel,
     Facts,
     Failed,
@@ -62,16 +69,21 @@ from engine.protocol.messages import (
     Status,
     StatusReport,
 )
+from engine.watchdog import step_limit_s, until_stuck, whereabouts
 
 log = logging.getLogger(__name__)
 
 # A step takes about a second at most; one that takes longer than this hangs, and is left behind.
 DRAIN_LIMIT_S = 8.0
 _LONGEST_TICK_S = 5.0
+_METRICS_LIMIT_S = 5.0
 
 
 class Service:
-    """One engine at one address. `run` returns the exit status when the engine is to leave."""
+    """One engine at one address. `run` returns the exit status when the engine is to leave.
+
+    `may_serve` says whether the address is still this engine's to serve at.
+    """
 
     def __init__(
         self,
@@ -79,8 +91,10 @@ class Service:
         address: Address,
         core_factory: CoreFactory,
         clock: Callable[[], float] = time.monotonic,
+        may_serve: Callable[[], bool] = lambda: True,
     ) -> None:
         self._config = config
+        self._may_serve = may_serve
         self._address = address
         self._clock = clock
         self._loop = EngineLoop(core_factory, self._emit, clock)
@@ -88,6 +102,7 @@ class Service:
         self._state: Literal["loading", "ready", "draining"] = "loading"
         self._loading = Loading("starting", 0.0)
         self._facts: Facts | None = None
+        self._monitored, self._monitored_at = Monitored(), 0.0
         self.failure: EngineError | None = None
         self._began = clock()
         self._ledger = Ledger(self._began)
@@ -104,20 +119,25 @@ class Service:
         """Listen. Raises EngineError(unsafe_address) where that cannot be done."""
         self._events = asyncio.get_running_loop()
         self._gone = asyncio.Event()
+        self._loaded = asyncio.Event()
         self._listener = Listener(self._address)
+        self._metrics = self._offer_metrics(self._config.metrics_port)
         self._server = await self._listen()
         log.info("serving %s at %s", self._config.model, self._address.path)
 
     async def run(self) -> int:
         """Load the model and serve until drained; `open` comes first. 0, or 1 if the model could not be loaded."""
         self._thread.start()
-        watch = asyncio.create_task(self._watch())
+        watches = [asyncio.create_task(watch) for watch in (self._watch(), self._watch_steps())]
         try:
             await self._gone.wait()
         finally:
-            watch.cancel()
+            for watch in watches:
+                watch.cancel()
             self._stop_listening()
             await self._part()
+            if self._metrics is not None:
+                await asyncio.to_thread(self._metrics.close)
         return 1 if self.failure is not None else 0
 
     def drain(self, why: str) -> None:
@@ -129,6 +149,19 @@ class Service:
         self._stop_listening()
         self._loop.post(DrainAsked())
         self._events.call_later(DRAIN_LIMIT_S, self._gone.set)
+
+    def _offer_metrics(self, port: int) -> MetricsServer | None:
+        """Let Prometheus ask at a loopback port, if there is to be one."""
+        if not port:
+            return None
+
+        async def report() -> StatusReport:
+            return self._report()
+
+        def ask() -> StatusReport:
+            return asyncio.run_coroutine_threadsafe(report(), self._events).result(_METRICS_LIMIT_S)
+
+        return MetricsServer(port, ask)
 
     async def _listen(self) -> asyncio.Server:
         if self._address.transport == "unix":
@@ -207,7 +240,15 @@ class Service:
             jobs_cancelled=self._ledger.cancelled,
             jobs_failed=self._ledger.failed,
             memory_mib=psutil.Process().memory_info().rss / 2**20,
+            routes=self._monitored.routes,
+            breaker=self._breaker(now),
+            diffusion_share=self._monitored.diffusion_share,
         )
+
+    def _breaker(self, now: float) -> BreakerReport | None:
+        """As it was after the last job, with the time that has passed since taken off its wait."""
+        then = self._monitored.breaker
+        return then and replace(then, retry_in_s=max(0.0, then.retry_in_s - (now - self._monitored_at)))
 
     def _emit(self, outward: Outward) -> None:
         """Called on the loop's thread."""
@@ -222,6 +263,8 @@ class Service:
             case LoadingMoved(stage=stage, fraction=fraction):
                 self._loading = Loading(stage, fraction)
                 self._tell_everybody(self._loading)
+            case Counted(monitored=monitored):
+                self._monitored, self._monitored_at = monitored, self._clock()
             case Loaded(facts=facts):
                 self._become_ready(facts)
             case LoadFailed(error=error):
@@ -246,6 +289,7 @@ class Service:
         log.info("ready after %.1f s", self._clock() - self._began)
         self._facts = facts
         self._state = "ready"
+        self._loaded.set()
         self._ledger.idle_since = self._clock()
         self._tell_everybody(Ready(facts))
 
@@ -259,16 +303,53 @@ class Service:
             client.send(reply)
 
     async def _watch(self) -> None:
-        """Leave when nobody has needed the engine for long, or when nobody can find it any more."""
+        """Leave when nobody has needed the engine for long; be found again when the way to it was removed."""
         limit = self._config.idle_limit_s
         while True:
             await asyncio.sleep(min(_LONGEST_TICK_S, limit / 4) if limit else _LONGEST_TICK_S)
-            if self._state != "ready" or self._ledger.running:
+            if self._state == "draining":
                 continue
-            if limit and self._ledger.idle_s(self._clock()) >= limit:
+            if not self._listener.is_reachable():
+                await self._listen_again()
+            elif limit and self._state == "ready" and self._ledger.idle_s(self._clock()) >= limit:
                 self.drain(f"no job for {limit:.0f} s")
-            elif not self._listener.is_reachable():
-                self.drain("its socket was removed")
+
+    async def _listen_again(self) -> None:
+        """Make the socket anew where a cleaner of temporary files or a person removed it; clients keep theirs."""
+        if not self._may_serve():
+            if not self._ledger.running:
+                self.drain("its socket was removed, and so was its right to make another")
+            return
+        log.warning("the socket was removed; making it anew")
+        # First the old one: what closes it may take away the path, and that will be the new one's.
+        self._server.close()
+        try:
+            self._listener = Listener(self._address)
+        except EngineError as error:
+            self.drain(f"its socket was removed, and {error.message}")
+            return
+        self._server = await self._listen()
+
+    async def _watch_steps(self) -> None:
+        """Leave at once when a step hangs: who waits is told, and whoever asks next starts an engine that works."""
+        await self._loaded.wait()
+        assert self._facts is not None
+        limit_s = step_limit_s(self._config.step_limit_s, self._facts)
+        await until_stuck(lambda: self._loop.pulse, limit_s)
+        if self._state == "draining":
+            return
+        log.error("a step has not ended for %.0f s, at %s", limit_s, whereabouts(self._thread.ident))
+        self.failure = EngineError(
+            "gone",
+            f"a step of the engine did not end within {limit_s:.0f} s",
+            "ask again; the engine is started anew when it is needed",
+        )
+        for client, job_id in self._ledger.open_jobs:
+            self._deliver(client, Failed(job_id, "gone", self.failure.message, self.failure.remedy))
+        self._tell_everybody(Failed("", "gone", self.failure.message, self.failure.remedy))
+        self._state = "draining"
+        self._loop.post(DrainAsked())
+        self._gone.set()
 
     async def _part(self) -> None:
         """Tell the remaining clients that the engine leaves, and close their connections."""
@@ -294,7 +375,7 @@ def serve(config: EngineConfig, core_factory: CoreFactory, env: Mapping[str, str
             sys.stderr.write(f"an engine for {config.model} is already running\n")
             return 0
         remove_leftovers(address)
-        service = Service(config, address, core_factory)
+        service = Service(config, address, core_factory, may_serve=lock.is_ours)
         try:
             status = asyncio.run(_run_until_signalled(service))
         finally:

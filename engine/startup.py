@@ -19,7 +19,7 @@ from engine.models.base import Denoiser
 from engine.models.detection import FAMILIES, family_and_layout
 from engine.models.loading import load_denoiser, packaged_weights
 from engine.protocol.errors import EngineError
-from engine.runtime.heap import trim_heap
+from engine.runtime.heap import map_large_blocks, trim_heap
 from engine.store import Entry, Located, Store
 
 WINDOW_TOKENS = 4096
@@ -72,6 +72,7 @@ def require_family(family: str, located: Located) -> None:
 
 
 def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Progress) -> EngineCore:
+    map_large_blocks()
     model = load_denoiser(
         located.path,
         located.cache,
@@ -86,7 +87,8 @@ def _hybrid(config: EngineConfig, located: Located, threads: int, progress: Prog
     )
     trim_heap()
     costs = _costs(model, located.cache, threads, progress)
-    return EngineCore(model, costs=costs, threads=threads, hole_order=config.hole_order)
+    share, order = config.diffusion_share, config.hole_order
+    return EngineCore(model, costs=costs, threads=threads, hole_order=order, diffusion_share=share)
 
 
 def require_device(device: str, gpus: int) -> None:

@@ -11,15 +11,16 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engine.protocol.address import Address, Transport, engine_address
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Loading, Rewrite, StatusReport
 from lsp_server.engine_condition import EngineState
-from lsp_server.engine_connection import EngineConnection, EngineGone, connect
+from lsp_server.engine_connection import EngineConnection, EngineGone, Silence, connect
 from lsp_server.engine_spawn import EngineChild, engine_command, spawn
+from lsp_server.engine_upgrade import Upgrade
 from lsp_server.sentences import sentences
 
 log = logging.getLogger(__name__)
@@ -107,8 +108,11 @@ class Patience:
     connect_s: float = 30.0
     load_s: float = 900.0
     poll_s: float = 0.03
+    # From the end of a connection to the end of the process behind it.
+    farewell_s: float = 1.0
     # A connection that held this long was sound, so the next loss starts from the shortest pause again.
     sound_after_s: float = 10.0
+    silence: Silence = field(default_factory=Silence)
 
     def pause(self, failures: int, kind: str) -> float:
         """The pause after `failures` failures in a row (1 or more), the last of `kind`."""
@@ -146,6 +150,7 @@ class EngineProcess:
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._moved = asyncio.Event()
+        self._upgrade = Upgrade()
         self._listeners: list[Callable[[EngineState, str], None]] = []
         self._loading_listeners: list[Callable[[Loading], None]] = []
 
@@ -253,12 +258,9 @@ class EngineProcess:
     async def _live_once(self) -> EngineError:
         """Connect, serve until the connection ends, and say why it ended or why there was none."""
         try:
-            self._connection = await self._reach()
-            if self._state != "failed" and self._connection.phase != "ready":
-                self._move("loading", "loading the model")
-            await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
+            await self._arrive()
         except EngineError as fault:
-            return fault
+            return await self._reason_of(fault)
         except TimeoutError:
             return EngineError("internal", "the model does not finish loading", "run `lacuna engine stop`")
         except Exception as fault:  # Whatever it is, the editor goes on and a later try may work.
@@ -266,7 +268,32 @@ class EngineProcess:
             return EngineError("internal", f"connecting failed ({type(fault).__name__})", "see the server's log")
         self._failure = None
         self._move("ready", "ready")
+        assert self._connection is not None
         return await self._connection.lost()
+
+    async def _reason_of(self, fault: EngineError) -> EngineError:
+        """Why an engine of ours that went away while it loaded did so: its own words, or the signal that ended it."""
+        if not isinstance(fault, EngineGone) or not self._arrived:
+            return fault
+        child = self._arrived[-1]
+        for _ in range(round(self._patience.farewell_s / self._patience.poll_s)):
+            if (status := child.exit_status()) is not None:
+                return child.failure() if status else fault
+            await asyncio.sleep(self._patience.poll_s)
+        return fault
+
+    async def _arrive(self) -> None:
+        """Connect to an engine that is ready, and of no older version than this client."""
+        while True:
+            self._connection = await self._reach()
+            if self._state != "failed" and self._connection.phase != "ready":
+                self._move("loading", "loading the model")
+            facts = await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
+            if not self._upgrade.is_due(facts):
+                return
+            self._move("starting", f"replacing the engine of version {facts.engine_version}")
+            await self._upgrade.retire(self._connection)
+            await self._disconnect()
 
     async def _reach(self) -> EngineConnection:
         """A greeted connection to the running engine, or to one started here if none runs."""
@@ -275,7 +302,7 @@ class EngineProcess:
             async with asyncio.timeout(self._patience.connect_s):
                 while True:
                     try:
-                        connection = await connect(address, self._client, self._tell_loading)
+                        connection = await connect(address, self._client, self._tell_loading, self._patience.silence)
                     except EngineGone:
                         self._ensure_child()
                     else:

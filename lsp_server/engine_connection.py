@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from engine.protocol import codec
@@ -34,6 +35,8 @@ from engine.protocol.messages import (
     Status,
     StatusReport,
 )
+from engine.protocol.peer import require_same_user
+from engine.protocol.stillness import Stillness
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,18 @@ class EngineGone(EngineError):  # noqa: N818 - an outcome of a request, named as
 
     def __init__(self, message: str = "the engine went away before it answered") -> None:
         super().__init__("gone", message, "ask again; the engine is started anew when it is needed")
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How long an engine that is waited for may say nothing, in seconds: then it is asked how it is, then given up.
+
+    It answers that question at once whatever it computes; one that does not is suspended, or hangs.
+    """
+
+    asked_after_s: float = 5.0
+    lost_after_s: float = 15.0
+    look_every_s: float = 1.0
 
 
 class _Job:
@@ -68,17 +83,21 @@ class EngineConnection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         on_loading: Callable[[Loading], None] | None = None,
+        silence: Silence | None = None,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._on_loading = on_loading
         self._jobs: dict[str, _Job] = {}
-        self._reports: list[asyncio.Future[StatusReport]] = []
+        # Who asked for the reports that are on their way, in order; None is this connection itself.
+        self._reports: list[asyncio.Future[StatusReport] | None] = []
+        self._heard = 0
         self._fault: EngineError | None = None
         self._moved = asyncio.Event()
         self.phase: Phase = "greeting"
         self.facts: Facts | None = None
         self._reading = asyncio.create_task(self._read_replies())
+        self._listening = asyncio.create_task(self._watch_silence(silence or Silence()))
 
     async def ready(self) -> Facts:
         """Wait until the model is loaded. Raises EngineError as the engine put it, EngineGone if it left."""
@@ -128,8 +147,10 @@ class EngineConnection:
 
     async def close(self) -> None:
         """End the connection; the engine cancels what it still ran for it."""
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
+        tasks = (self._reading, self._listening)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._writer.close()
         try:
             await asyncio.wait_for(self._writer.wait_closed(), CLOSING_LIMIT_S)
@@ -149,9 +170,26 @@ class EngineConnection:
         if self.phase != "lost" and not job.result.done():
             self._writer.write(codec.encode(Cancel(job_id)))
 
+    async def _watch_silence(self, silence: Silence) -> None:
+        """Ask an engine that is waited for and says nothing how it is; if it says nothing still, end the connection."""
+        asks = Stillness(silence.asked_after_s, silence.look_every_s)
+        gives_up = Stillness(silence.lost_after_s, silence.look_every_s)
+        while self.phase != "lost":
+            is_waited_for = self._jobs or self._reports or self.phase == "loading"
+            mark = self._heard if is_waited_for else None
+            if asks.look(mark) and None not in self._reports:
+                self._write(Status())
+                self._reports.append(None)
+            if gives_up.look(mark):
+                self._fault = EngineGone("the engine does not answer; it is suspended, or hangs")
+                self._reading.cancel()
+                return
+            await asyncio.sleep(silence.look_every_s)
+
     async def _read_replies(self) -> None:
         try:
             while (payload := await receive_frame(self._reader)) is not None:
+                self._heard += 1
                 self._take(codec.decode_reply(payload))
         except EngineError as fault:
             self._fault = self._fault or fault
@@ -200,18 +238,21 @@ class EngineConnection:
             job.result.set_exception(EngineError("draining", "the engine cancelled the job", "ask again"))
 
     def _tell_report(self, report: StatusReport) -> None:
-        waiting = [one for one in self._reports if not one.done()]
-        if waiting:
-            waiting[0].set_result(report)
-        self._reports = waiting[1:]
+        # One that is not waited for any more keeps its place: the reports come in the order they were asked for.
+        asked = self._reports.pop(0) if self._reports else None
+        if asked is not None and not asked.done():
+            asked.set_result(report)
 
     def _lose(self) -> None:
+        self._listening.cancel()
         jobs = [job for job in self._jobs.values() if not job.abandoned]
         self._jobs.clear()
         waiting: list[asyncio.Future[Done] | asyncio.Future[StatusReport]] = [job.result for job in jobs]
-        for future in (*waiting, *self._reports):
+        waiting += filter(None, self._reports)
+        words = self._fault.args if isinstance(self._fault, EngineGone) else ()
+        for future in waiting:
             if not future.done():
-                future.set_exception(EngineGone())
+                future.set_exception(EngineGone(*words))
         self._reports = []
         self._writer.close()
         self._move("lost")
@@ -229,7 +270,10 @@ class EngineConnection:
 
 
 async def connect(
-    address: Address, client: str, on_loading: Callable[[Loading], None] | None = None
+    address: Address,
+    client: str,
+    on_loading: Callable[[Loading], None] | None = None,
+    silence: Silence | None = None,
 ) -> EngineConnection:
     """Open a connection to the engine at `address` and greet it; the model may still be loading.
 
@@ -237,11 +281,17 @@ async def connect(
     when the one who does cannot be talked to.
     """
     try:
-        require_private(address.directory)
+        for directory in {address.directory, address.lock.parent}:
+            require_private(directory)
         reader, writer, token = await _open(address)
     except (OSError, TimeoutError):
         raise EngineGone(f"no engine for {address.model} is running") from None
-    connection = EngineConnection(reader, writer, on_loading)
+    try:
+        require_same_user(writer.get_extra_info("socket"))
+    except EngineError:
+        writer.transport.abort()
+        raise
+    connection = EngineConnection(reader, writer, on_loading, silence)
     try:
         writer.write(codec.encode(Hello(PROTOCOL_VERSION, client, token)))
         await asyncio.wait_for(connection.greeted(), GREETING_LIMIT_S)

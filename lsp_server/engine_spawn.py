@@ -7,6 +7,7 @@ but its protocol is imported here.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,9 @@ class EngineChild:
         return self._process.poll()
 
     def failure(self) -> EngineError:
-        """Why it left, from the last words in its own part of the log."""
+        """Why it left, from the last words in its own part of the log, or from the signal that ended it."""
+        if self._process.returncode < 0:
+            return _ended_by(-self._process.returncode, self._log)
         if self._log_start is None:
             return _unlogged(self._process.returncode, self._log.parent)
         tail = _tail(self._log, self._log_start)
@@ -103,6 +106,23 @@ def spawn(command: Sequence[str], model: str, env: Mapping[str, str]) -> EngineC
         if log is not None:
             log.close()
     return EngineChild(process, path, start)
+
+
+def _ended_by(number: int, log: Path) -> EngineError:
+    """The failure of an engine that a signal ended: it had no time for words."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    if name == "SIGKILL":
+        return EngineError(
+            "out_of_memory",
+            "the engine was killed from outside before it served, which systems do when memory runs out",
+            "close programs or use a smaller model; `lacuna doctor` says how much memory this one needs",
+        )
+    return EngineError(
+        "internal", f"the engine crashed before it served ({name})", f"see {log}, or run `lacuna doctor`"
+    )
 
 
 def _unlogged(status: int, folder: Path) -> EngineError:

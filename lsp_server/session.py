@@ -6,6 +6,7 @@ Owns no wire format and asks the engine nothing.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -76,8 +77,8 @@ class Session:
         self.vicinity = Vicinity(self.workspace, clock)
         self.capabilities = Capabilities()
         self.encoding = PositionEncoding.UTF16
-        # Until the editor has said its settings nothing is offered or asked: they may say that nothing is wanted.
-        self.awaits_settings = False
+        self._settings_came = asyncio.Event()
+        self._settings_came.set()
         self._documents: dict[str, Document] = {}
         self._trails: dict[str, Trail] = {}
         self._reported: tuple[Problem, ...] = ()
@@ -111,8 +112,22 @@ class Session:
         """Take what `initialize` said."""
         self.capabilities = capabilities
         self.encoding = encoding
-        self.awaits_settings = capabilities.pulls_configuration
+        if capabilities.pulls_configuration:
+            self._settings_came.clear()
         self.workspace.begin(options, folders)
+
+    @property
+    def awaits_settings(self) -> bool:
+        """Whether the editor has yet to say its settings: they may say that nothing is wanted, so nothing is done."""
+        return not self._settings_came.is_set()
+
+    def settings_came(self) -> None:
+        """The editor has said its settings, or that it will not."""
+        self._settings_came.set()
+
+    async def settings_known(self) -> None:
+        """Return once the settings are there."""
+        await self._settings_came.wait()
 
     def configure(self, options: object) -> None:
         """Lay `options` over those of `initialize`; they hold from the next request on."""

@@ -29,13 +29,15 @@ from engine.diffusion.sampling import SamplingConfig
 from engine.diffusion.shared_step import Offer
 from engine.hole_by_hole import Glimpse, hole_by_hole
 from engine.hole_order import HoleOrder
-from engine.job import Run
+from engine.job import Monitored, Run
 from engine.job_record import Clock, Timing, draft_message, engine_facts
 from engine.models.base import Tokenizer
 from engine.models.canvas_model import CanvasContext, CanvasFacts, CanvasJob, CanvasModel, Known, Prediction, StepInput
+from engine.monitor import Course, Monitor
 from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Rewrite, Stats
-from engine.quality import faults
+from engine.quality import Verdict, faults
 from engine.request_checks import check_request
+from engine.text_gates import text_faults
 
 SEED = 20_260
 """Of every request's first text; further texts, and those of a rewrite's own seed, draw from the seeds behind it."""
@@ -69,6 +71,13 @@ class CanvasCore:
         self._watch: Callable[[CanvasStep], None] | None = None
         self._offer: Offer | None = None
         self._vocabulary: Vocabulary | None = None
+        # There is no other route, so nothing holds jobs back from this one.
+        self._monitor = Monitor()
+
+    @property
+    def monitored(self) -> Monitored:
+        """What came of the jobs so far; see `job.MonitoredCore`."""
+        return self._monitor.monitored
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -100,19 +109,20 @@ class CanvasCore:
 
     def start(self, request: Fill | Rewrite) -> Run:
         """Begin a job; see `job.Core`."""
-        return self._run(request, Timing(self._clock()))
+        return self._monitor.follow(request.id, partial(self._run, request, Timing(self._clock())))
 
-    def _run(self, request: Fill | Rewrite, timing: Timing) -> Run:
+    def _run(self, request: Fill | Rewrite, timing: Timing, course: Course) -> Run:
         check_request(request)
+        course.route = "diffusion"
         if isinstance(request, Fill) and request.further and not self._fit_together(request):
             look = partial(self._look, timing, {}) if self._hole_order == "least_doubt" else None
-            return (yield from hole_by_hole(request, partial(self._one, Timing(timing.started)), look))
-        return (yield from self._one(timing, request))
+            return (yield from hole_by_hole(request, partial(self._one, course, Timing(timing.started)), look))
+        return (yield from self._one(course, timing, request))
 
     def _fit_together(self, request: Fill) -> bool:
         return fit_together(holes_of(request, self._model.tokenizer), self._model.facts)
 
-    def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
+    def _one(self, course: Course, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
         """One canvas, whatever number of holes it has; the times of `timing` count from the start of the whole job.
 
         is_last: whether the text is whole with these holes filled; see `canvas_constraint`.
@@ -123,7 +133,9 @@ class CanvasCore:
         result = yield from self._denoise(request, prompt, model, rule, timing)
         first, *further = holes = finished(result, prompt, model.tokenizer)
         others = yield from self._alternatives(request, prompt, first, timing)
-        stats = self._stats(prompt, model, result, holes, timing)
+        verdict = _verdict(request, result, holes)
+        course.refuse("diffusion", verdict.gates)
+        stats = self._stats(prompt, model, result, holes, verdict, timing)
         return Done(request.id, first.text, stats, others, tuple(Filled(hole.text, hole.stop) for hole in further))
 
     def _look(self, timing: Timing, known: dict[CanvasJob, Glimpse], request: Fill) -> Generator[None, None, Glimpse]:
@@ -261,9 +273,10 @@ class CanvasCore:
         model: _Watched,
         result: CanvasResult,
         holes: Sequence[Finished],
+        verdict: Verdict,
         timing: Timing,
     ) -> Stats:
-        found = [fault for hole in holes for fault in faults(hole.ids, result.confidence)]
+        found = [fault.words for fault in verdict.faults]
         if lost := sum(hole.lost_bytes for hole in holes):
             found.append(f"{lost} bytes that make no character were left out")
         sampler = self._config.sampler.replace("_", " ")
@@ -279,7 +292,16 @@ class CanvasCore:
             ms_encode=timing.ms(model.opened or timing.started),
             ms_first_draft=timing.ms(timing.first_draft),
             ms_total=timing.ms(self._clock()),
+            confidence=None if math.isnan(result.confidence) else result.confidence,
+            gates=verdict.gates,
         )
+
+
+def _verdict(request: Fill | Rewrite, result: CanvasResult, holes: Sequence[Finished]) -> Verdict:
+    """What speaks against the texts of a request's holes."""
+    of_tokens = [fault for hole in holes for fault in faults(hole.ids, result.confidence)]
+    of_texts = text_faults(request, [Filled(hole.text, hole.stop) for hole in holes])
+    return Verdict(result.confidence, (*of_tokens, *of_texts))
 
 
 class _Watched:

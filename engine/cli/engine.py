@@ -50,9 +50,10 @@ engine_options = _options(
     click.option("--device", help="cpu, cuda or cuda:N. [auto]"),
     click.option("--threads", help="Threads for one step; 0 means one per core. [0]"),
     click.option("--window-tokens", help="Longest prompt and gap together; 0 means what the model is set for. [0]"),
-    click.option("--cache-mib", help="Memory for prompts kept between requests, in MiB. [256]"),
+    click.option("--cache-mib", help="Memory for prompts kept between requests, in MiB. [224]"),
     click.option("--hole-order", help="least_doubt or top_down: which of several holes is filled first. [least_doubt]"),
     click.option("--idle-limit-s", help="Seconds without a job after which it leaves; 0 means never. [1800]"),
+    click.option("--step-limit-s", help="Seconds after which a step is taken to hang; 0: by what passes take. [0]"),
     click.option("--adapter/--no-adapter", default=None, help="Apply the model's patch for gaps. [on]"),
 )
 

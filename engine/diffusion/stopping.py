@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.protocol.lines import cut_at_lines
+
+__all__ = ["Limits", "cut_at_lines", "cut_at_stop_text", "decode_prefix"]
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -17,24 +21,6 @@ class Limits:
     max_lines: int = 0
     stop_text: str = ""
     deadline_ms: int = 0
-
-
-def cut_at_lines(text: str, max_lines: int) -> str | None:
-    """`text` cut behind its `max_lines`-th line that holds something, or None while it is still shorter.
-
-    Blank lines before the first text do not count: a gap may open with a line end.
-    """
-    if max_lines <= 0:
-        return None
-    seen = 0
-    start = 0
-    while (end := text.find("\n", start)) >= 0:
-        if text[start:end].strip():
-            seen += 1
-            if seen == max_lines:
-                return text[:end]
-        start = end + 1
-    return None
 
 
 def cut_at_stop_text(text: str, stop_text: str) -> str | None:

@@ -17,7 +17,7 @@ def read_object(path: Path) -> dict[str, Any]:
         raise EngineError(
             "model_missing", f"{path.parent} has no {path.name}", "name the folder that holds the whole checkpoint"
         ) from None
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise damaged(path, str(fault)) from fault
     if not isinstance(found, dict):
         raise damaged(path, "it holds no object")

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 import mmap
 import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
+
+_Kept = TypeVar("_Kept")
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -21,6 +24,13 @@ _STRING = 8
 _ARRAY = 9
 _MOST_DIMENSIONS = 4
 _DEFAULT_ALIGNMENT = 32
+# Ten times the header of the largest vocabulary known. Its values become objects of several times its size, so that a
+# hostile file must not decide how long it is.
+MOST_HEADER_BYTES = 64 << 20
+# No key of any model holds more than a list of values.
+_DEEPEST_ARRAY = 4
+
+Bytes: TypeAlias = bytes | mmap.mmap
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +48,66 @@ class GgufHeader:
 
     fields: dict[str, Any]
     tensors: dict[str, StoredTensor]
-    data: mmap.mmap
+    data: Bytes
 
 
 def read_header(path: Path) -> GgufHeader:
     """Parse the header of the file. Raises ValueError for damaged bytes, OSError if it cannot be opened."""
-    with path.open("rb") as stream:
-        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    return parse_header(_mapped(path))
+
+
+def parse_header(data: Bytes) -> GgufHeader:
+    """Parse the header at the start of `data`, a whole file. Raises ValueError."""
     cursor = _Cursor(data)
-    if cursor.take(4) != _MAGIC:
-        raise ValueError("it does not begin like a GGUF file")
-    version = cursor.number("I")
-    if version not in _VERSIONS:
-        raise ValueError(f"GGUF version {version} is not one of {_VERSIONS}")
-    tensor_count, field_count = cursor.number("Q"), cursor.number("Q")
-    fields = dict(_read_field(cursor) for _ in range(field_count))
-    stored = dict(_read_tensor(cursor) for _ in range(tensor_count))
+    tensor_count, field_count = _counts(cursor)
+    fields = _by_name(_read_field(cursor) for _ in range(field_count))
+    stored = _by_name(_read_tensor(cursor) for _ in range(tensor_count))
     alignment = fields.get("general.alignment", _DEFAULT_ALIGNMENT)
     if not isinstance(alignment, int) or alignment <= 0:
         raise ValueError(f"an alignment of {alignment!r}")
     start = -(-cursor.offset // alignment) * alignment
     tensors = {name: StoredTensor(tensor.shape, tensor.kind, start + tensor.offset) for name, tensor in stored.items()}
+    if outside := [name for name, tensor in tensors.items() if tensor.offset >= len(data)]:
+        raise ValueError(f"tensor {outside[0]!r} begins behind the end of the file")
     return GgufHeader(fields, tensors, data)
 
 
-class _Cursor:
-    """A place in the bytes that moves on with every read and never past their end."""
+def fields_in_order(path: Path) -> Iterator[tuple[str, Any]]:
+    """The keys of a file one by one: who has seen enough reads no vocabulary. Raises as `read_header` does."""
+    cursor = _Cursor(_mapped(path))
+    _, field_count = _counts(cursor)
+    for _ in range(field_count):
+        yield _read_field(cursor)
 
-    def __init__(self, data: mmap.mmap) -> None:
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as stream:
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _counts(cursor: _Cursor) -> tuple[int, int]:
+    """How many tensors and how many keys there are, behind the magic number and the version."""
+    if cursor.take(4) != _MAGIC:
+        raise ValueError("it does not begin like a GGUF file")
+    version = cursor.number("I")
+    if version not in _VERSIONS:
+        raise ValueError(f"GGUF version {version} is not one of {_VERSIONS}")
+    return cursor.number("Q"), cursor.number("Q")
+
+
+def _by_name(pairs: Iterable[tuple[str, _Kept]]) -> dict[str, _Kept]:
+    found: dict[str, _Kept] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} is there twice")
+        found[name] = value
+    return found
+
+
+class _Cursor:
+    """A place in the bytes that moves on with every read, never past their end or the most a header may take."""
+
+    def __init__(self, data: Bytes) -> None:
         self._data = data
         self.offset = 0
 
@@ -73,6 +115,8 @@ class _Cursor:
         end = self.offset + size
         if end > len(self._data):
             raise ValueError(f"it ends at byte {len(self._data)}, inside its header")
+        if end > MOST_HEADER_BYTES:
+            raise ValueError(f"its header has more than {MOST_HEADER_BYTES} bytes")
         taken = self._data[self.offset : end]
         self.offset = end
         return taken
@@ -87,25 +131,27 @@ class _Cursor:
 
 def _read_field(cursor: _Cursor) -> tuple[str, Any]:
     name = cursor.string()
-    return name, _read_value(cursor, cursor.number("I"))
+    return name, _read_value(cursor, cursor.number("I"), _DEEPEST_ARRAY)
 
 
-def _read_value(cursor: _Cursor, kind: int) -> Any:
+def _read_value(cursor: _Cursor, kind: int, depth: int) -> Any:
     if kind == _STRING:
         return cursor.string()
     if kind == _ARRAY:
-        return _read_array(cursor)
+        return _read_array(cursor, depth)
     if kind not in _SCALARS:
         raise ValueError(f"value type {kind} at byte {cursor.offset} does not exist")
     return cursor.number(_SCALARS[kind])
 
 
-def _read_array(cursor: _Cursor) -> list[Any]:
+def _read_array(cursor: _Cursor, depth: int) -> list[Any]:
+    if not depth:
+        raise ValueError(f"arrays at byte {cursor.offset} are nested more than {_DEEPEST_ARRAY} deep")
     kind, count = cursor.number("I"), cursor.number("Q")
     if kind in _SCALARS:
         size = struct.calcsize(f"<{_SCALARS[kind]}")
         return [value for (value,) in struct.iter_unpack(f"<{_SCALARS[kind]}", cursor.take(count * size))]
-    return [_read_value(cursor, kind) for _ in range(count)]
+    return [_read_value(cursor, kind, depth - 1) for _ in range(count)]
 
 
 def _read_tensor(cursor: _Cursor) -> tuple[str, StoredTensor]:

@@ -6,7 +6,6 @@ precision takes (`MemoryEstimate`); which one is loaded, and what is said when n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -15,6 +14,7 @@ from pathlib import Path
 import psutil
 import torch
 
+from engine.models.safetensors_header import shapes_in
 from engine.protocol.errors import EngineError
 
 BYTES_PER_VALUE = {"fp32": 4, "bf16": 2, "fp16": 2}
@@ -82,12 +82,9 @@ def values_in(folder: Path) -> int:
 
 
 def _values_in_file(file: Path) -> int:
-    """Format: 8 bytes of length, little-endian, then a JSON object of tensors by name with their shapes."""
     try:
-        with file.open("rb") as stream:
-            header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
-        return sum(prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError, OverflowError) as fault:
+        return sum(map(prod, shapes_in(file).values()))
+    except (OSError, ValueError) as fault:
         raise EngineError("model_corrupt", f"{file} has no header that can be read", "fetch it again") from fault
 
 

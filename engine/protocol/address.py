@@ -12,7 +12,6 @@ import json
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -138,7 +137,20 @@ def _run_directory(env: Mapping[str, str]) -> Path:
 
 def _temporary_directory(env: Mapping[str, str]) -> Path:
     user = str(os.getuid()) if hasattr(os, "getuid") else env.get("USERNAME", "user")
-    return Path(tempfile.gettempdir()) / f"lacuna-{user}"
+    return _temporary_root(env) / f"lacuna-{user}"
+
+
+def _temporary_root(env: Mapping[str, str]) -> Path:
+    """Where temporary files go.
+
+    Not by `tempfile`, which tries to write there: on a full disk it finds another place, or none at all, and both sides
+    of the door must find the same one.
+    """
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        if (named := env.get(name)) and Path(named).is_dir():
+            return Path(named).absolute()
+    # Whoever uses it makes a folder of mode 0700 in it, and refuses one that somebody else made.
+    return Path("/tmp") if os.name == "posix" else Path.home() / "AppData" / "Local" / "Temp"  # noqa: S108
 
 
 def _short_path(place: Path, env: Mapping[str, str]) -> Path:

@@ -39,8 +39,10 @@ REPLY_TAGS: Mapping[str, type] = {
     "report": messages.StatusReport,
 }
 _TAGS: Mapping[type, str] = {kind: tag for tag, kind in (*REQUEST_TAGS.items(), *REPLY_TAGS.items())}
-# Longer than any list or map a message holds; it keeps a hostile frame from becoming millions of objects.
+# Longer than any list or map a message holds, and than all of them in one message together: a hostile frame of a few
+# megabytes must not become millions of objects.
 _MAX_ITEMS = 4096
+_MAX_ITEMS_IN_ALL = 16 * _MAX_ITEMS
 
 _Check = Callable[[object], Any]
 
@@ -88,12 +90,14 @@ def decode_reply(payload: bytes) -> Reply:
 
 
 def _open(payload: bytes) -> tuple[str, dict[str, object]]:
+    counted = _Counted()
     try:
         document = msgpack.unpackb(
             payload,
             raw=False,
             strict_map_key=True,
-            object_pairs_hook=_unique_fields,
+            object_pairs_hook=counted.fields,
+            list_hook=counted.row,
             ext_hook=_refuse_extension,
             max_array_len=_MAX_ITEMS,
             max_map_len=_MAX_ITEMS,
@@ -134,11 +138,28 @@ def _plain(value: object) -> object:
     return value
 
 
-def _unique_fields(pairs: list[tuple[object, object]]) -> dict[object, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _MismatchError("a field came twice")
-    return found
+class _Counted:
+    """What the lists and maps of one frame become, and how much they hold in all."""
+
+    def __init__(self) -> None:
+        self._items = 0
+
+    def row(self, items: list[object]) -> list[object]:
+        self._count(len(items))
+        return items
+
+    def fields(self, pairs: list[tuple[object, object]]) -> dict[object, object]:
+        self._count(len(pairs))
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise _MismatchError("a field came twice")
+        return found
+
+    def _count(self, items: int) -> None:
+        # An empty one is an object as well.
+        self._items += items + 1
+        if self._items > _MAX_ITEMS_IN_ALL:
+            raise _MismatchError(f"more than {_MAX_ITEMS_IN_ALL} items")
 
 
 def _refuse_extension(code: int, _data: bytes) -> object:

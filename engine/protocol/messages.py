@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PROTOCOL_VERSION = 5
+PROTOCOL_VERSION = 6
 
 # More texts for one gap than a person would look through.
 MOST_ALTERNATIVES = 8
@@ -20,6 +20,7 @@ MOST_HOLES = 64
 
 Route = Literal["causal", "diffusion"]
 Stop = Literal["end", "lines", "budget", "deadline"]
+Gate = Literal["confidence", "repetition", "parse", "length", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,10 @@ class Stats:
 
     `drafted` and `accepted` count draft tokens offered and kept, per source, as (source, offered, kept).
     `ms_first_draft` and `ms_total` count from receipt of the request; `ms_encode` is the share of the (first) prompt.
+
+    `confidence` is the mean probability of the tokens, None where nobody computed it. `gates` are those that spoke
+    against a text of the job, by name ("fault" for a route that broke down). `fallback`: the text was made again
+    causally for that, and is the one that is given; `route` tells of it.
     """
 
     route: Route
@@ -209,6 +214,9 @@ class Stats:
     ms_first_draft: float
     ms_total: float
     drafts: tuple[tuple[str, int, int], ...] = ()
+    confidence: float | None = None
+    gates: tuple[Gate, ...] = ()
+    fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +268,65 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values fell at or below each of `bounds`, ascending, and above the one before it.
+
+    `counts` has one more place than `bounds`, for values above the last. `total` is the sum of the values.
+    """
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class RouteReport:
+    """What came of the jobs of one route since the engine started. Durations in milliseconds.
+
+    A job counts for the route its answer came by; `gate_failures` and `fallbacks` count for the route whose text was
+    refused. `slow_first_drafts`: first drafts that took longer than `monitor.SLOW_FIRST_DRAFT_MS`. `cache_hits`: jobs
+    that found some of their prompt resident; `prompt_tokens` and `cached_tokens` are sums. `acceptance` is of jobs that
+    offered drafts, the share of draft tokens kept.
+    """
+
+    route: Route
+    done: int
+    cancelled: int
+    failed: int
+    gate_failures: tuple[tuple[Gate, int], ...]
+    fallbacks: int
+    slow_first_drafts: int
+    cache_hits: int
+    prompt_tokens: int
+    cached_tokens: int
+    first_draft_ms: Histogram
+    total_ms: Histogram
+    passes: Histogram
+    tokens_per_pass: Histogram
+    acceptance: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerReport:
+    """The breaker of the diffusion route: `closed` lets jobs through, `open` none, `half_open` is trying one.
+
+    `failures` in a row so far, `openings` since the start, `retry_in_s` until the next try, 0 unless `open`.
+    """
+
+    state: Literal["closed", "open", "half_open"]
+    failures: int
+    openings: int
+    retry_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class StatusReport:
-    """A live engine's state. Memory in MiB (resident set), durations in seconds."""
+    """A live engine's state. Memory in MiB (resident set), durations in seconds.
+
+    `routes` tells of each route that a job took, at most one for each `Route`. `breaker` is None where there is no
+    second route to go to, and before the model is loaded. `diffusion_share` is the percentage of jobs that may take
+    the diffusion route.
+    """
 
     state: Literal["loading", "ready", "draining"]
     facts: Facts | None
@@ -274,6 +339,9 @@ class StatusReport:
     jobs_cancelled: int
     jobs_failed: int
     memory_mib: float
+    routes: tuple[RouteReport, ...] = ()
+    breaker: BreakerReport | None = None
+    diffusion_share: float = 100.0
 
 
 Request = Hello | Fill | Rewrite | Cancel | Status | Shutdown

@@ -6,15 +6,12 @@ Reads headers only. Pickled weights are never opened: loading them would run cod
 from __future__ import annotations
 
 import json
-import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
+from engine.models.gguf_format import fields_in_order
+from engine.models.safetensors_header import shapes_in
 from engine.protocol.errors import EngineError
-
-GGUF_MAGIC = b"GGUF"
-GGUF_VERSIONS = (2, 3)
 
 BESIDE_WEIGHTS = frozenset(
     {
@@ -25,10 +22,6 @@ BESIDE_WEIGHTS = frozenset(
 )
 """What a loader may read in a folder besides weights: data, each file with a digest like the weights themselves."""
 
-_STRING, _ARRAY = 8, 9
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_MAX_HEADER = 100 << 20
-_MAX_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +45,8 @@ def inspect(path: Path) -> Weights:
 
 def _gguf(path: Path) -> Weights:
     try:
-        with path.open("rb") as stream:
-            architecture, context = _gguf_header(stream)
-    except (struct.error, ValueError, UnicodeDecodeError) as error:
+        architecture, context = _gguf_facts(path)
+    except ValueError as error:
         message = f"{path} is not a GGUF file this version can read: {error}."
         raise EngineError(
             "bad_request", message, "Name a GGUF file (version 2 or 3), or a safetensors folder."
@@ -62,16 +54,10 @@ def _gguf(path: Path) -> Weights:
     return Weights("gguf", architecture, context, (path,))
 
 
-def _gguf_header(stream: BinaryIO) -> tuple[str, int | None]:
-    """Architecture and context length from a GGUF header (format: gguf specification, little-endian)."""
-    if stream.read(4) != GGUF_MAGIC:
-        raise ValueError("it does not begin with GGUF")
-    version, _tensors, pairs = struct.unpack("<IQQ", _exactly(stream, 20))
-    if version not in GGUF_VERSIONS:
-        raise ValueError(f"its version is {version}")
+def _gguf_facts(path: Path) -> tuple[str, int | None]:
+    """Architecture and context length, which stand in front of everything long. Raises ValueError."""
     architecture, context = "", None
-    for _ in range(pairs):
-        key, value = _gguf_text(stream), _gguf_value(stream)
+    for key, value in fields_in_order(path):
         if key == "general.architecture":
             architecture = str(value)
         elif key.endswith(".context_length") and isinstance(value, int):
@@ -81,37 +67,6 @@ def _gguf_header(stream: BinaryIO) -> tuple[str, int | None]:
     if not architecture:
         raise ValueError("it names no architecture")
     return architecture, context
-
-
-def _gguf_value(stream: BinaryIO, kind: int | None = None) -> object:
-    """The next value; of an array only that it has been passed over."""
-    if kind is None:
-        (kind,) = struct.unpack("<I", _exactly(stream, 4))
-    if kind == _STRING:
-        return _gguf_text(stream)
-    if kind == _ARRAY:
-        item, count = struct.unpack("<IQ", _exactly(stream, 12))
-        for _ in range(count):
-            _gguf_value(stream, item)
-        return None
-    if kind not in _SCALARS:
-        raise ValueError(f"it holds a value of unknown type {kind}")
-    code = "<" + _SCALARS[kind]
-    return struct.unpack(code, _exactly(stream, struct.calcsize(code)))[0]
-
-
-def _gguf_text(stream: BinaryIO) -> str:
-    (length,) = struct.unpack("<Q", _exactly(stream, 8))
-    if length > _MAX_TEXT:
-        raise ValueError("a text in its header is too long")
-    return _exactly(stream, length).decode("utf-8")
-
-
-def _exactly(stream: BinaryIO, count: int) -> bytes:
-    data = stream.read(count)
-    if len(data) != count:
-        raise ValueError("it ends inside its header")
-    return data
 
 
 def _safetensors_folder(folder: Path) -> Weights:
@@ -134,18 +89,18 @@ def _safetensors_folder(folder: Path) -> Weights:
 
 
 def _check_safetensors(file: Path) -> None:
-    """Refuse a file whose header is not that of safetensors: its length in 8 bytes, then a JSON object."""
-    with file.open("rb") as stream:
-        head = stream.read(9)
-    length = int.from_bytes(head[:8], "little")
-    if len(head) < 9 or head[8:] != b"{" or not 2 <= length <= min(_MAX_HEADER, file.stat().st_size - 8):
-        raise EngineError("bad_request", f"{file} is not a safetensors file.", "Fetch it again, then add the folder.")
+    """Refuse a file whose header is not that of safetensors."""
+    try:
+        shapes_in(file)
+    except ValueError as error:
+        message = f"{file} is not a safetensors file: {error}."
+        raise EngineError("bad_request", message, "Fetch it again, then add the folder.") from error
 
 
 def _config(folder: Path) -> dict[str, object]:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         message = f"{folder} has no config.json that can be read."
         raise EngineError("bad_request", message, "Add the whole model folder, with its config.json.") from error
     return config if isinstance(config, dict) else {}

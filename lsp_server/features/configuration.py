@@ -50,7 +50,7 @@ async def pull(session: Session, *, is_pushed: bool = False) -> None:
     except JsonRpcException as error:
         logger.warning("the editor did not give its configuration (code %s)", error.code)
         shared, own = None, []
-    session.awaits_settings = False
+    session.settings_came()
     if turn == session.workspace.turn:
         if shared is not None and not is_pushed:
             session.configure(shared)

@@ -22,7 +22,7 @@ from lsp_server.alternatives import distinct
 from lsp_server.document import Document
 from lsp_server.gathering import Gathering
 from lsp_server.ghost_text import GhostText
-from lsp_server.inflight import Job
+from lsp_server.inflight import Job, Superseded
 from lsp_server.memory import Offer
 from lsp_server.ranges import offset_of, range_of, span_of
 from lsp_server.session import Session, Snapshot
@@ -31,6 +31,8 @@ from lsp_server.undoing import key_between
 from lsp_server.words import is_inside_word, is_known_word, word_end, word_start
 
 Reply = types.InlineCompletionList | None
+# An editor that has not said its settings for so long is slow or says none.
+SETTINGS_PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,17 @@ class Asked:
 
 def inline_completion(session: Session, params: types.InlineCompletionParams) -> Awaitable[Reply] | Reply:
     """Claims the document's place and takes the snapshot before anything is awaited."""
-    uri = params.text_document.uri
-    snapshot = session.snapshot(uri)
-    if snapshot is None or not snapshot.settings.inline:
+    snapshot = session.snapshot(params.text_document.uri)
+    if snapshot is None:
         return None
+    if session.awaits_settings:
+        job = session.inflight.claim(snapshot.document.uri, "inline")
+        return _once_settings_are_known(session, params, job, snapshot.document)
+    return _offered(session, params, snapshot) if snapshot.settings.inline else None
+
+
+def _offered(session: Session, params: types.InlineCompletionParams, snapshot: Snapshot) -> Awaitable[Reply] | Reply:
+    uri = params.text_document.uri
     cursor = offset_of(snapshot, params.position)
     session.vicinity.look(uri, cursor)
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
@@ -87,6 +96,22 @@ def inline_completion(session: Session, params: types.InlineCompletionParams) ->
     trigger = "automatic" if automatic else "invoked"
     pause_s = session.typing.debounce.pause_s((uri, trigger), snapshot.settings.inline_debounce_ms / 1000)
     return _answer(session, job, asked, known, pause_s)
+
+
+async def _once_settings_are_known(
+    session: Session, params: types.InlineCompletionParams, job: Job, document: Document
+) -> Reply:
+    """The first keys of a session come before its settings: they are answered by these, and not only the next key."""
+    try:
+        await job.run(session.settings_known(), SETTINGS_PATIENCE_S)
+    except (Superseded, TimeoutError):
+        return None
+    finally:
+        job.finish()
+    if session.document(document.uri) is not document:
+        return None
+    reply = inline_completion(session, params)
+    return await reply if isinstance(reply, Awaitable) else reply
 
 
 def _is_inside_whole_word(gap: Gap) -> bool:

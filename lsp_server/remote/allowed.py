@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from pygls.uris import to_fs_path
 
@@ -19,10 +20,10 @@ def may_leave(uri: str, settings: Settings) -> bool:
     """Whether the engine that the settings ask for may see the document; with a local one any document stays here."""
     if not settings.engine_url or not settings.engine_allow_folders:
         return True
-    parts = parts_of(uri)
-    if parts.scheme not in _IN_FILES:
+    if parts_of(uri).scheme not in _IN_FILES:
         return False
-    path = _real(to_fs_path(f"file://{uri.partition('://')[2].partition('#')[0]}"))
+    parts = urlsplit(uri)
+    path = _real(to_fs_path(urlunsplit(("file", parts.netloc, parts.path, "", ""))))
     folders = (_real(folder) for folder in settings.engine_allow_folders)
     return path is not None and any(folder is not None and path.is_relative_to(folder) for folder in folders)
 

@@ -44,15 +44,29 @@ def lost_connection(fault: BaseException, host: str) -> EngineError:
     return EngineError("unreachable", f"{host} cannot be reached", _PROXY)
 
 
-def refused(status: int, host: str, *, model: str = "") -> EngineError:
-    """The failure for an HTTP status that is no success."""
-    if 300 <= status < 400:
+def refused(status: int, host: str, *, model: str = "", body: bytes = b"") -> EngineError:
+    """The failure for an HTTP status that is no success. Of its `body` only the kind of error is read."""
+    if status in (400, 422, 500) and _is_too_long(body.lower()):
+        kind, message, remedy = _TOO_LONG
+    elif 300 <= status < 400:
         kind, message, remedy = "bad_reply", "{} sends requests elsewhere", "set `engine.url` to the final address"
     else:
         kind, message, remedy = _BY_STATUS.get(status, _FAILED)
     if kind == "model_missing" and model:
         message = "{} does not know the model " + repr(model)
     return EngineError(kind, f"{message.format(host)} (HTTP {status})", remedy)
+
+
+def stream_failure(said: object, host: str) -> EngineError:
+    """The failure that a server tells of in the middle of a stream, in OpenAI's form."""
+    code = said.get("code") if isinstance(said, Mapping) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return refused(status, host, body=str(said).encode("utf-8", "replace"))
+
+
+def _is_too_long(body: bytes) -> bool:
+    """Whether a refusal is about the length of the prompt: the codes and words of llama.cpp, OpenAI and vLLM."""
+    return any(mark in body for mark in (b"exceed_context_size", b"context_length_exceeded", b"maximum context length"))
 
 
 def is_passing(status: int) -> bool:

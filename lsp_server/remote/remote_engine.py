@@ -167,7 +167,7 @@ class RemoteEngine:
             except EngineError as fault:
                 if not isinstance(fault, TryAgain) or attempt >= attempts:
                     if fault.kind in _ESTRANGED:
-                        self._estranged.set()
+                        self._estrange()
                     raise
                 await asyncio.sleep(self._retries.pause_s(attempt, fault.after_s))
             attempt += 1
@@ -195,6 +195,12 @@ class RemoteEngine:
 
     # Staying connected
 
+    def _estrange(self) -> None:
+        """The server is not what it was. Said at once, so that who asks next waits until it is greeted again."""
+        if self.state == "ready":
+            self._condition.move("starting", f"{self._host} could not be asked; it is looked for again")
+            self._estranged.set()
+
     async def _keep_connected(self) -> None:
         failures = 0
         while True:
@@ -205,7 +211,6 @@ class RemoteEngine:
                 failures, self._failure = 0, None
                 self._condition.move("ready", "ready")
                 await self._estranged.wait()
-                self._condition.move("starting", f"{self._host} could not be asked; it is looked for again")
                 await asyncio.sleep(self._patience.first_retry_s)
                 continue
             failures += 1

@@ -11,6 +11,7 @@ import pytest
 from engine.core import EngineCore
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Fill, Found
+from engine.quality import Gates
 from lsp_server.engine_client import EngineProcess
 from lsp_server.server import create_server
 from tests.fakes import lsp_client as lsp
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.asyncio
 
 async def test_each_text_crosses_the_socket_as_it_is_found() -> None:
     with short_home() as home:
-        core = EngineCore(tiny_denoiser(seed=4), threads=1)
+        core = EngineCore(tiny_denoiser(seed=4), threads=1, gates=Gates.open())
         async with running(home, lambda progress: core):
             engine = EngineProcess("scripted", command=["false"], env={"LACUNA_HOME": str(home)})
             found: list[Found] = []
@@ -40,7 +41,7 @@ async def test_each_text_crosses_the_socket_as_it_is_found() -> None:
 
 async def test_who_asks_gets_several_texts_of_the_model_and_who_types_the_first() -> None:
     with short_home() as home:
-        core = EngineCore(tiny_denoiser(seed=4), threads=1)
+        core = EngineCore(tiny_denoiser(seed=4), threads=1, gates=Gates.open())
         async with running(home, lambda progress: core):
             engine = EngineProcess("scripted", command=["false"], env={"LACUNA_HOME": str(home)})
             await engine.ready()

@@ -25,7 +25,6 @@ async def test_nothing_is_offered_or_asked_before_the_settings_are_known() -> No
         context = {"diagnostics": [], "triggerKind": 1}
         params = {"textDocument": {"uri": uri}, "range": whole, "context": context}
         assert await client.request("textDocument/codeAction", params) == []
-        assert await client.inline(0, 5) is None
         assert (await client.request("textDocument/completion", lsp.place(uri, 0, 5)))["items"] == []
         rewrite = {"uri": uri, "range": whole, "instruction": "rename x"}
         command = {"command": "lacuna.rewrite", "arguments": [rewrite]}
@@ -39,6 +38,51 @@ async def test_nothing_is_offered_or_asked_before_the_settings_are_known() -> No
         client.send({"jsonrpc": "2.0", "id": asked["id"], "result": [{"enable": True}]})
         while not await client.request("textDocument/codeAction", params):
             pass
+
+
+async def _question(client: lsp.LspClient) -> str:
+    """The id of the server's question for settings, which this editor has not answered."""
+    while True:
+        await client.engine()
+        for message in client.unclaimed:
+            if message["method"] == "workspace/configuration":
+                client.unclaimed.remove(message)
+                return str(message["id"])
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize(("section", "offered"), [({"enable": True}, "a"), ({"enable": False}, None), (None, "a")])
+async def test_ghost_text_asked_for_before_the_settings_is_answered_by_them(
+    section: Any, offered: str | None, kind: int
+) -> None:
+    capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
+    async with lsp.session({"text": "a"}, capabilities=capabilities) as client:
+        client.open("total = ")
+        ghost = client.ghost(0, 8, triggerKind=kind)
+        client.send(ghost)
+        question = await _question(client)
+        assert (await client.engine())["requests"] == []
+        client.send({"jsonrpc": "2.0", "id": question, "result": [section]})
+        answer = await client.answer(ghost)
+        assert (answer["items"][0]["insertText"] if answer else None) == offered
+
+
+async def test_what_waits_for_the_settings_ends_with_a_newer_question_a_key_and_a_cancel() -> None:
+    capabilities = lsp.VSCODE | {"workspace": {"configuration": True}}
+    async with lsp.session({"text": "a"}, capabilities=capabilities) as client:
+        client.open("total = ")
+        older, newer, last = (client.ghost(0, 8) for _ in range(3))
+        client.send(older, newer)
+        assert await client.answer(older) is None
+        client.send(lsp.change(2, "x", lsp.area((0, 0), (0, 0))))
+        assert await client.answer(newer) is None
+        client.send(last)
+        client.cancel(last)
+        with pytest.raises(lsp.ResponseFault, match="ancel"):
+            await client.answer(last)
+        client.send({"jsonrpc": "2.0", "id": await _question(client), "result": [None]})
+        await settled(client)
+        assert len((await client.engine())["requests"]) == 1
 
 
 async def test_settings_are_pulled_where_the_editor_can_be_asked() -> None:

@@ -40,12 +40,13 @@ async def running(
     factory: CoreFactory | None = None,
     config: EngineConfig | None = None,
     clock: Callable[[], float] = time.monotonic,
+    may_serve: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[Running]:
     config = config or EngineConfig(model="scripted")
     address = engine_address(config.model, {"LACUNA_HOME": str(home)}, config.transport)
     make_private(address)
     core = ScriptedCore()
-    service = Service(config, address, factory or (lambda progress: core), clock)
+    service = Service(config, address, factory or (lambda progress: core), clock, may_serve)
     await service.open()
     task = asyncio.create_task(service.run())
     try:

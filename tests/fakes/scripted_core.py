@@ -5,7 +5,7 @@ not said has the defaults of `Script`. With `SCRIPTED_TRACE` naming a file, ever
 `<job id> <step>`, so a test can count what a process really computed.
 
 `python -m tests.fakes.scripted_core --model NAME` is a daemon with this core; `SCRIPTED_LOAD` scripts its loading
-(`seconds=0.2`, `fail=model_missing`, `crash=1`).
+(`seconds=0.2`, `fail=model_missing`, `crash=1`, `kill=9`) and what it says of itself (`version=0.0.1`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import engine
 from engine.config import EngineConfig, read_config
 from engine.job import Run
 from engine.loop import CoreFactory
@@ -50,8 +51,9 @@ def parse_script(words: str) -> Script:
 class ScriptedCore:
     """Implements `engine.job.Core`. `computed` counts the steps per job id, `abandoned` holds the closed ones."""
 
-    def __init__(self, model: str = "scripted", trace: Path | None = None) -> None:
+    def __init__(self, model: str = "scripted", trace: Path | None = None, version: str = engine.__version__) -> None:
         self._model = model
+        self._version = version
         self._trace = trace
         self.computed: dict[str, int] = {}
         self.order: list[str] = []
@@ -59,7 +61,7 @@ class ScriptedCore:
 
     @property
     def facts(self) -> Facts:
-        return Facts(self._model, "scripted", "cpu", "fp32", "", 4096, 1, ((1, 1.0),), "0.1.0", os.getpid())
+        return Facts(self._model, "scripted", "cpu", "fp32", "", 4096, 1, ((1, 1.0),), self._version, os.getpid())
 
     def start(self, request: Fill | Rewrite) -> Run:
         script = parse_script(request.prefix if isinstance(request, Fill) else request.instruction)
@@ -111,8 +113,10 @@ def scripted_factory(config: EngineConfig, env: Mapping[str, str]) -> CoreFactor
             raise EngineError(load["fail"], "the scripted model is not there", "pull it")
         if "crash" in load:
             raise RuntimeError("unforeseen while loading")
+        if "kill" in load:
+            os.kill(os.getpid(), int(load["kill"]))
         progress("done", 1.0)
-        return ScriptedCore(config.model, trace)
+        return ScriptedCore(config.model, trace, load.get("version", engine.__version__))
 
     return factory
 

@@ -11,8 +11,10 @@ An editor starts its server itself, so its tests have no line to it; they write 
 * `model`: nothing scripted, this process becomes `python -m lsp_server`.
 
 `engine` and `environment` are read when the server starts. `FOLDER/seen.jsonl` gets a line for every request, every
-cancellation and every start. Any other command than `lsp` prints what `"commands": {"doctor --json": {"out", "code",
-"line_s"}}` says, a line every `line_s` seconds, or is the real one where that says nothing.
+cancellation and every start. Any other command than `lsp` does what `"commands": {"doctor --json": {"out", "err",
+"code", "line_s", "page"}}` says of it, or of its first word: it prints `out`, a line every `line_s` seconds, then `err`
+to the other stream; with `page` it writes a trace's page where `--out` says. It is the real one where that says nothing.
+What it is given on its standard input is noted when its arguments have a `-`.
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.protocol.messages import Done, Draft, Fill, Found, Rewrite
+from engine.trace.page import render
 from lsp_server.__main__ import set_up_logging
 from lsp_server.engine_client import EngineProcess, Patience
 from lsp_server.server import LacunaServer, create_server
 from lsp_server.transport import serve_stdio
 from tests.fakes.fake_engine import FakeEngine, Reply
 from tests.fakes.scripted_server import engine_from
+from tests.fakes.traces import recording
 
 
 @dataclass
@@ -103,21 +107,26 @@ def main(arguments: list[str]) -> int:
     os.environ.update(script.get("environment", {}))
     note(folder, {"event": "start", "engine": script.get("engine", "scripted"), "arguments": command})
     if command[:1] != ["lsp"]:
-        return _other_command(command, script.get("commands", {}))
+        return _other_command(folder, command, script.get("commands", {}))
     if script.get("engine") == "model":
         os.execv(sys.executable, [sys.executable, "-m", "lsp_server", *command[1:]])
     set_up_logging("WARNING")
     return serve_stdio(lambda: steered_server(folder, script))
 
 
-def _other_command(command: list[str], scripted: Mapping[str, Any]) -> int:
-    found = scripted.get(" ".join(command))
+def _other_command(folder: Path, command: list[str], scripted: Mapping[str, Any]) -> int:
+    found = scripted.get(" ".join(command), scripted.get(command[0] if command else ""))
     if found is None:
         os.execv(sys.executable, [sys.executable, "-m", "engine.cli.main", *command])
-    for line in found["out"].splitlines(keepends=True):
+    if "-" in command:
+        note(folder, {"event": "input", "text": sys.stdin.read()})
+    for line in found.get("out", "").splitlines(keepends=True):
         sys.stdout.write(line)
         sys.stdout.flush()
         time.sleep(found.get("line_s", 0))
+    sys.stderr.write(found.get("err", ""))
+    if found.get("page"):
+        Path(command[command.index("--out") + 1]).write_text(render(recording()), encoding="utf-8")
     return int(found.get("code", 0))
 
 

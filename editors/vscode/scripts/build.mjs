@@ -1,9 +1,10 @@
 // Bundles the extension into dist/, or with --tests the unit tests into out/unit/.
 import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { context, build } from 'esbuild';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const production = process.argv.includes('--production');
 const common = { absWorkingDir: root, bundle: true, platform: 'node', target: 'node20', logLevel: 'warning' };
 const extension = {
@@ -25,6 +26,8 @@ if (process.argv.includes('--tests')) {
     outdir: 'out/unit',
     outExtension: { '.js': '.mjs' },
     format: 'esm',
+    // The compiler, by which a test reads the sources, and the protocol, which it compares with, are what they are.
+    external: ['typescript', 'vscode-languageserver-protocol'],
     sourcemap: 'inline',
   });
 } else if (process.argv.includes('--watch')) {

@@ -2,7 +2,8 @@
 
 import * as vscode from 'vscode';
 import { call } from './cli';
-import { doctorReport } from './core/doctorReport';
+import { doctorPage, doctorReport } from './core/doctorReport';
+import { messageOf } from './core/faults';
 import type { Server } from './server';
 
 const REPORT = vscode.Uri.parse('lacuna-report:Doctor.md');
@@ -37,9 +38,9 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
     return vscode.window.withProgress({ location, title, cancellable: true }, async (_progress, cancel) => {
       try {
         const { stdout, stderr } = await call(cli, ['doctor', '--json'], { cancel });
-        return stdout.trim() ? doctorReport(stdout, vscode.l10n.t) : `# Lacuna: Doctor\n\n${stderr}`;
+        return stdout.trim() ? doctorReport(stdout, vscode.l10n.t) : doctorPage(stderr, vscode.l10n.t);
       } catch (fault) {
-        return `# Lacuna: Doctor\n\n${String(fault)}\n`;
+        return doctorPage(messageOf(fault), vscode.l10n.t);
       }
     });
   }
@@ -47,8 +48,8 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
   private withoutProgram(): string {
     const why =
       this.server.state === 'missing'
-        ? vscode.l10n.t('Lacuna was not found on this machine. Run "Lacuna: Install".')
+        ? vscode.l10n.t('The program "lacuna" was not found on this machine. Run "Lacuna: Install".')
         : vscode.l10n.t('The configured command does not say where the program "lacuna" is.');
-    return `# Lacuna: Doctor\n\n${why}\n`;
+    return doctorPage(why, vscode.l10n.t);
   }
 }

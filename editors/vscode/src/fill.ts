@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
 import { FILL_HOLES_KIND, FillHolesRequest, type FillHolesParams } from './protocol';
 import type { Server } from './server';
+import { tell, tellFault } from './tell';
 
 /** Every hole of the selection, or of the whole document when nothing is selected. */
 export async function fillHoles(server: Server): Promise<void> {
@@ -25,11 +26,9 @@ export async function fillHoles(server: Server): Promise<void> {
   );
   const [action] = actions.filter((one) => one.kind?.value === FILL_HOLES_KIND);
   if (!action) {
-    void vscode.window.showInformationMessage(
-      vscode.l10n.t('There are no holes here: write <fill> where one is to be.'),
-    );
+    void tell('info', vscode.l10n.t('There are no holes here: write <fill> where one is to be.'));
   } else if (action.edit) {
-    await vscode.workspace.applyEdit(action.edit);
+    await put(action.edit);
   }
 }
 
@@ -64,7 +63,10 @@ async function fill(
       return;
     }
     if (answer.version !== document.version) {
-      void vscode.window.showWarningMessage(vscode.l10n.t('The text changed meanwhile, and was left as it is.'));
+      void tell(
+        'warning',
+        vscode.l10n.t('The text changed meanwhile, and was left as it is. Select it and try again.'),
+      );
       return;
     }
     const edit = new vscode.WorkspaceEdit();
@@ -72,10 +74,16 @@ async function fill(
       newText === null ? [] : [vscode.TextEdit.replace(from.asRange(range), newText)],
     );
     edit.set(document.uri, filled);
-    await vscode.workspace.applyEdit(edit);
+    await put(edit);
   } catch (fault) {
     if (!cancel.isCancellationRequested) {
-      void vscode.window.showErrorMessage(`Lacuna: ${fault instanceof Error ? fault.message : String(fault)}`);
+      tellFault(fault);
     }
+  }
+}
+
+async function put(edit: vscode.WorkspaceEdit): Promise<void> {
+  if (!(await vscode.workspace.applyEdit(edit))) {
+    void tell('warning', vscode.l10n.t('The change was not taken: the file may be read-only.'));
   }
 }

@@ -3,7 +3,7 @@
 import { access, constants } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import * as vscode from 'vscode';
-import { type Candidate, type Places, candidates } from './core/serverSearch';
+import { type Candidate, type Home, type Places, candidates } from './core/serverSearch';
 
 /** The part of the Python extension's interface that is used here. */
 interface PythonExtension {
@@ -22,7 +22,7 @@ export async function findServer(): Promise<Candidate | undefined> {
 function places(): Places {
   const settings = vscode.workspace.getConfiguration('lacuna.server');
   return {
-    platform: process.platform,
+    ...here(),
     isTrusted: vscode.workspace.isTrusted,
     command: settings.get<string[]>('command', []),
     interpreter: settings.get<string>('interpreter', ''),
@@ -31,8 +31,12 @@ function places(): Places {
       .filter((folder) => folder.uri.scheme === 'file')
       .map((folder) => folder.uri.fsPath),
     path: process.env['PATH'] ?? '',
-    home: homedir(),
   };
+}
+
+/** The machine where the server runs. */
+export function here(): Home {
+  return { platform: process.platform, home: homedir(), localAppData: process.env['LOCALAPPDATA'] ?? '' };
 }
 
 /** What the Python extension has chosen; it is not woken for that. */

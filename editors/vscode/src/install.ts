@@ -1,9 +1,10 @@
 /** Offers to install the server where there is none. Shows the exact command, and runs it only when told to. */
 
-import { homedir } from 'node:os';
 import * as vscode from 'vscode';
-import { installCommand } from './core/installCommand';
+import { installCommand, installShell } from './core/installCommand';
+import { here } from './findServer';
 import type { Server } from './server';
+import { tell } from './tell';
 
 /** Once a window: whoever said no must not be asked with every file. */
 export class Installation implements vscode.Disposable {
@@ -31,8 +32,8 @@ export class Installation implements vscode.Disposable {
   async offer(): Promise<void> {
     const t = vscode.l10n.t;
     const [install, settings] = [t('Install…'), t('Settings')];
-    const message = t('Lacuna was not found on this machine. Say where it is, or install it from its folder.');
-    const answer = await vscode.window.showInformationMessage(message, install, settings);
+    const message = t('The program "lacuna" was not found on this machine. Say where it is, or install it.');
+    const answer = await tell('info', message, install, settings);
     if (answer === install) {
       await this.install();
     } else if (answer === settings) {
@@ -47,11 +48,12 @@ export class Installation implements vscode.Disposable {
     if (!source) {
       return;
     }
-    const command = installCommand(process.platform, homedir(), source);
+    const command = installCommand(here(), source);
     const [run, copy] = [t('Run in a terminal'), t('Copy')];
-    const answer = await vscode.window.showInformationMessage(t('Lacuna is installed with: {0}', command), run, copy);
+    const answer = await tell('info', t('It is installed with: {0}', command), run, copy);
     if (answer === run) {
-      this.terminal = vscode.window.createTerminal({ name: 'Lacuna' });
+      const shellPath = installShell(process.platform);
+      this.terminal = vscode.window.createTerminal({ name: 'Lacuna', ...(shellPath ? { shellPath } : {}) });
       this.terminal.show();
       this.terminal.sendText(command);
       await this.offerStart();
@@ -83,8 +85,8 @@ export class Installation implements vscode.Disposable {
 
   private async offerStart(): Promise<void> {
     const start = vscode.l10n.t('Start');
-    const message = vscode.l10n.t('Start Lacuna once the installation in the terminal is done.');
-    if ((await vscode.window.showInformationMessage(message, start)) === start) {
+    const message = vscode.l10n.t('Start it once the installation in the terminal is done.');
+    if ((await tell('info', message, start)) === start) {
       await this.server.restart();
     }
   }

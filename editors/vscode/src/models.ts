@@ -4,20 +4,20 @@ import * as vscode from 'vscode';
 import { call } from './cli';
 import { type Model, type PullEvent, parseModels, parsePullLine, shownSize } from './core/modelList';
 import type { Server } from './server';
+import { tell, tellFault, tellMissing } from './tell';
 
 export async function pickModel(server: Server): Promise<void> {
   const cli = await server.cli();
   if (!cli) {
-    void vscode.window.showErrorMessage(vscode.l10n.t('Lacuna was not found on this machine. Run "Lacuna: Install".'));
+    await tellMissing();
     return;
   }
-  const { stdout, stderr, code } = await call(cli, ['models', 'list', '--json']);
-  if (code !== 0) {
-    void vscode.window.showErrorMessage(`Lacuna: ${stderr.trim()}`);
+  const models = await listed(cli).catch(tellFault);
+  if (!models) {
     return;
   }
   const current = chosenName();
-  const entries = parseModels(stdout).map((model) => entry(model, current));
+  const entries = models.map((model) => entry(model, current));
   const chosen = await vscode.window.showQuickPick(entries, {
     title: vscode.l10n.t('Lacuna: choose a model'),
     matchOnDescription: true,
@@ -44,15 +44,25 @@ export function offerMissingModel(server: Server): vscode.Disposable {
 
 async function offer(server: Server): Promise<void> {
   const cli = await server.cli();
-  const listed = cli && (await call(cli, ['models', 'list', '--json']));
-  if (!cli || listed?.code !== 0) {
+  // Nobody asked for a list: where there is none, the status says what is wrong.
+  const models = cli && (await listed(cli).catch(() => undefined));
+  if (!cli || !models) {
     return;
   }
   const name = chosenName();
-  const model = parseModels(listed.stdout).find((one) => (name ? one.name === name : one.isDefault));
+  const model = models.find((one) => (name ? one.name === name : one.isDefault));
   if (model && !model.isHere && (await isPulled(cli, model))) {
     await server.restart();
   }
+}
+
+/** Raises an Error that says why there is no list. */
+async function listed(cli: readonly string[]): Promise<Model[]> {
+  const { stdout, stderr, code } = await call(cli, ['models', 'list', '--json']);
+  if (code !== 0) {
+    throw new Error(stderr.trim());
+  }
+  return parseModels(stdout, vscode.l10n.t);
 }
 
 function chosenName(): string {
@@ -112,8 +122,7 @@ async function pull(
     return false;
   }
   if (code !== 0 || fault) {
-    const message = fault ? [fault.message, fault.remedy].filter(Boolean).join(' ') : stderr.trim();
-    void vscode.window.showErrorMessage(`Lacuna: ${message}`);
+    void tell('error', fault ? [fault.message, fault.remedy].filter(Boolean).join(' ') : stderr.trim());
     return false;
   }
   return true;

@@ -19,6 +19,7 @@ import type { ServerState } from './core/statusView';
 import { findServer } from './findServer';
 import { DraftNotification, type DraftParams, type ExperimentalCapabilities, StatusNotification } from './protocol';
 import type { StatusParams } from './protocol';
+import { tell } from './tell';
 
 export const SCHEMES = ['file', 'untitled', 'vscode-notebook-cell'] as const;
 
@@ -180,7 +181,7 @@ export class Server implements vscode.Disposable {
 
   private async tellCrash(message: string): Promise<void> {
     const [log, again] = [vscode.l10n.t('Show log'), vscode.l10n.t('Restart')];
-    const answer = await vscode.window.showErrorMessage(message, log, again);
+    const answer = await tell('error', message, log, again);
     if (answer === log) {
       this.log.show();
     } else if (answer === again) {

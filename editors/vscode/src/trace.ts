@@ -6,15 +6,17 @@ import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { call } from './cli';
 import type { Server } from './server';
+import { tell, tellFault, tellMissing } from './tell';
 
 export async function showTrace(server: Server): Promise<void> {
   const editor = vscode.window.activeTextEditor;
   const cli = await server.cli();
-  if (!editor || !cli) {
-    const why = editor
-      ? vscode.l10n.t('The program "lacuna" was not found: traces need it. Run "Lacuna: Doctor".')
-      : vscode.l10n.t('Open the file, and put the cursor where something is to be filled.');
-    void vscode.window.showErrorMessage(why);
+  if (!editor) {
+    void tell('info', vscode.l10n.t('Open the file, and put the cursor where something is to be filled.'));
+    return;
+  }
+  if (!cli) {
+    await tellMissing();
     return;
   }
   const title = vscode.l10n.t('Lacuna: recording a trace (the model is loaded for it)');
@@ -61,10 +63,10 @@ async function record(
       return await readFile(out, 'utf8');
     }
     if (!cancel.isCancellationRequested) {
-      void vscode.window.showErrorMessage(`Lacuna: ${stderr.trim()}`);
+      void tell('error', stderr.trim());
     }
   } catch (fault) {
-    void vscode.window.showErrorMessage(`Lacuna: ${String(fault)}`);
+    tellFault(fault);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -54,7 +54,7 @@ test('every command is registered, and every menu and key names one', () => {
   }
   const named = [...manifest.contributes.keybindings, ...Object.values(manifest.contributes.menus).flat()];
   for (const { command } of named) {
-    assert.ok(commands.includes(command), command);
+    assert.ok(commands.includes(command) || command.startsWith('editor.action.inlineSuggest.'), command);
   }
 });
 

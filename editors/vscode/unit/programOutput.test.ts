@@ -17,6 +17,7 @@ test('models: what is here, what it costs, and nothing that this version cannot 
         { status: 'here' },
       ],
     }),
+    t,
   );
   assert.deepEqual(
     models.map(({ name, isHere, isDefault, size }) => [name, isHere, isDefault, size]),
@@ -28,8 +29,8 @@ test('models: what is here, what it costs, and nothing that this version cannot 
 });
 
 test('models: something else than a list is an error', () => {
-  assert.throws(() => parseModels('{"error": 1}'));
-  assert.throws(() => parseModels('no JSON'));
+  assert.throws(() => parseModels('{"error": 1}', t));
+  assert.throws(() => parseModels('no JSON', t), /newer version/);
 });
 
 test('pull: each kind of line, and nothing of others', () => {
@@ -77,7 +78,8 @@ test('doctor: a verdict, and under each fault what to do', () => {
   assert.match(report, /Something stops/);
   assert.match(report, /\* ✓ \*\*python\*\*: 3\.11\n/);
   assert.match(report, /\* ✗ \*\*model\*\*: not here\n {2}\* What to do: pull it/);
-  assert.throws(() => doctorReport('{}', t));
+  assert.throws(() => doctorReport('{}', t), /newer version/);
+  assert.throws(() => doctorReport('Traceback', t), /newer version/);
 });
 
 test('the server is told its own settings and none of the extension', () => {

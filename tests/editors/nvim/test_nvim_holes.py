@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.neovim import Neovim
 
 Write = Callable[..., Path]
@@ -69,3 +71,60 @@ def test_prepared_actions_stand_in_the_menu_of_code_actions(start: Start, write:
     editor.keys("ggVG")
     editor.lua("vim.lsp.buf.code_action()")
     editor.wait_lines(*text.splitlines())
+
+
+HALF = {"kind": "rewrite", "about": "first", "text": "aa = 1\nb = <fill>\nc = 4"}
+
+
+def _rewritten(editor: Neovim, keys: str) -> None:
+    """A rewrite of what `keys` select has been asked for."""
+    editor.keys(f"{keys}<M-r>")
+    editor.wait_shown("Rewrite:")
+    editor.keys("first<CR>")
+    editor.wait_gone("Rewrite:")
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_fill_of_a_selection_takes_the_place_of_a_rewrite_on_its_lines(
+    start: Start, write: Write, runs: bool
+) -> None:
+    editor = start({"replies": [HALF | {"hold": runs}, {"text": "a + 1", "hold": True}]})
+    editor.open(write("a = 1\nb = <fill>\nc = 3\n"))
+    _rewritten(editor, "ggVG")
+    editor.wait_shown("rewriting" if runs else "2 changes")
+    editor.wait(lambda: editor.server_request("test/engine")["requests"])
+    editor.keys("<Esc>2GVglf")
+    editor.wait_shown("Fill")
+    editor.wait_gone("rewriting" if runs else "2 changes")
+    (told,) = editor.told()
+    assert "the fill takes its place" in told
+    if runs:
+        editor.wait(lambda: editor.server_request("test/engine")["cancelled"])
+    editor.server_notify("test/release")
+    editor.wait_lines("a = 1", "b = a + 1", "c = 3")
+    editor.wait_gone("Fill")
+    assert len(editor.told()) == 1
+
+
+def test_holes_elsewhere_in_the_buffer_leave_a_rewrite_where_it_is(start: Start, write: Write) -> None:
+    editor = start({"replies": [{"kind": "rewrite", "about": "first", "text": "a = 11"}, {"text": "a + 1"}]})
+    editor.open(write("a = 1\nb = <fill>\nc = 3\n"))
+    _rewritten(editor, "ggV")
+    editor.wait_shown("1 change ")
+    editor.keys("<Esc>glf")
+    editor.wait_lines("a = 1", "b = a + 1", "c = 3")
+    assert editor.told() == []
+    editor.keys("gla")
+    editor.wait_lines("a = 11", "b = a + 1", "c = 3")
+
+
+def test_a_hole_that_is_filled_on_the_lines_of_a_rewrite_takes_its_place(start: Start, write: Write) -> None:
+    editor = start({"replies": [HALF, {"text": "a + 1"}]})
+    editor.open(write("a = 1\nb = <fill>\nc = 3\n"))
+    _rewritten(editor, "ggVG")
+    editor.wait_shown("2 changes")
+    editor.keys("<Esc>glf")
+    editor.wait_lines("a = 1", "b = a + 1", "c = 3")
+    editor.wait_gone("2 changes")
+    (told,) = editor.told()
+    assert "the fill takes its place" in told

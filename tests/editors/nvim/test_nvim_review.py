@@ -31,6 +31,7 @@ def test_a_new_rewrite_takes_the_place_of_an_older_one(start: Start, write: Writ
     editor.open(write("\n".join(BEFORE) + "\n"))
     ask(editor, "ggVG", "first")
     editor.wait_shown("rewriting" if runs else "2 changes")
+    editor.wait(lambda: editor.server_request("test/engine")["requests"])
     ask(editor, "2G", "second")
     editor.wait_shown("1 change ")
     editor.wait_gone("rewriting")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,7 @@ def mode_of(path: Path) -> int:
     [
         ({"LACUNA_HOME": "/h", "XDG_RUNTIME_DIR": "/run/user/7"}, Path("/h/run")),
         ({"LACUNA_HOME": "", "XDG_RUNTIME_DIR": "/run/user/7"}, Path("/run/user/7/lacuna")),
-        ({}, Path(tempfile.gettempdir()) / f"lacuna-{os.getuid()}"),
+        ({}, Path("/tmp") / f"lacuna-{os.getuid()}"),
     ],
 )
 def test_the_folder_follows_the_environment(env: dict[str, str], directory: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_long_folder_gets_a_short_socket_of_its_own() -> None:
     paths = [engine_address("tiny", {"LACUNA_HOME": home}).path for home in homes]
     assert paths[0] != paths[1]
     for home, path in zip(homes, paths, strict=True):
-        assert path.parent == Path(tempfile.gettempdir()) / f"lacuna-{os.getuid()}"
+        assert path.parent == Path("/tmp") / f"lacuna-{os.getuid()}"
         assert len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES
         assert engine_address("tiny", {"LACUNA_HOME": home}).lock.is_relative_to(home)
 
@@ -153,3 +153,18 @@ def test_tokens_are_compared_whole() -> None:
     assert same_token("geheim", "geheim")
     for offered in ("", "geheim2", "geheiM", "ge"):
         assert not same_token("geheim", offered)
+
+
+def test_the_place_for_short_paths_does_not_depend_on_room_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_home = str(tmp_path / ("long" * 30))
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    env = {"LACUNA_HOME": long_home, "TMPDIR": str(tmp_path)}
+    before = engine_address("m", env)
+    monkeypatch.setattr(os, "open", full)
+    assert engine_address("m", env) == before
+    assert engine_address("m", {"LACUNA_HOME": long_home, "TMPDIR": "/no/such/folder"}).directory.parent == Path("/tmp")

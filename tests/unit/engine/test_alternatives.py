@@ -15,6 +15,7 @@ from engine.models.tiny import tiny_denoiser
 from engine.prompts import fill_prompt
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import MOST_ALTERNATIVES, Done, Fill, Found
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 
 LONE = Fill("1", "python", "def f(x):\n    return ", "\n\nprint(f(2))\n", max_tokens=12)
@@ -32,7 +33,7 @@ def drive(engine: EngineCore, request: Fill) -> tuple[Done, int]:
 
 
 def core(seed: int = 4, step: float = 0.0) -> EngineCore:
-    return EngineCore(tiny_denoiser(seed=seed), clock=Clock(step), threads=1)
+    return EngineCore(tiny_denoiser(seed=seed), clock=Clock(step), threads=1, gates=Gates.open())
 
 
 def greedy_continuation(model: HybridDenoiser, request: Fill, head: bytes) -> bytes:
@@ -82,7 +83,7 @@ def test_alternatives_are_as_many_as_asked_for_and_all_different(seed: int) -> N
 @pytest.mark.parametrize("seed", range(6))
 def test_every_alternative_is_greedy_behind_its_fork(seed: int) -> None:
     model = tiny_denoiser(seed=seed)
-    done, _ = drive(EngineCore(model, clock=Clock(), threads=1), SEVERAL)
+    done, _ = drive(EngineCore(model, clock=Clock(), threads=1, gates=Gates.open()), SEVERAL)
     first = done.text.encode()
     for text in done.alternatives:
         data = text.encode()

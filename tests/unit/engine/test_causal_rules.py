@@ -24,6 +24,7 @@ from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Constraints, Fill, FurtherHole
+from engine.quality import Gates
 from engine.tokenizer import ByteTokenizer
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive, result_of
@@ -144,7 +145,7 @@ def test_rows_of_masks_and_given_logits_stay_as_they_are() -> None:
 
 
 def served(request: Fill, seed: int = 4) -> str:
-    return drive(EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1), request)[0].text
+    return drive(EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1, gates=Gates.open()), request)[0].text
 
 
 def test_a_value_of_a_json_document_follows_its_schema() -> None:
@@ -176,7 +177,7 @@ def test_of_several_holes_each_value_is_judged_when_it_is_made() -> None:
     request = Fill("1", "json", '{"n": ', "}", max_tokens=8, constraints=rules, further=(FurtherHole(', "m": '),))
     found = 0
     for seed in range(6):
-        core = EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1)
+        core = EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1, gates=Gates.open())
         driven = outcome(partial(drive, core, request))
         if isinstance(driven, EngineError):
             assert driven.kind == "unsatisfied"
@@ -211,7 +212,7 @@ def test_a_text_that_was_broken_before_may_stay_so() -> None:
 def test_rules_hold_in_every_hole() -> None:
     rules = Constraints(max_characters=3, allowed="abc")
     request = Fill("1", "python", "x = ", "\n", max_tokens=8, further=(FurtherHole("\ny = "),), constraints=rules)
-    done, _, _ = drive(EngineCore(tiny_denoiser(seed=2), clock=Clock(), threads=1), request)
+    done, _, _ = drive(EngineCore(tiny_denoiser(seed=2), clock=Clock(), threads=1, gates=Gates.open()), request)
     assert all(set(hole.text) <= set("abc") and len(hole.text) <= 3 for hole in done.holes)
 
 
@@ -230,7 +231,7 @@ def test_rules_hold_in_every_hole() -> None:
     ],
 )
 def test_rules_that_make_no_sense_are_refused_with_a_remedy(rules: Constraints, language: str, words: str) -> None:
-    core = EngineCore(tiny_denoiser(seed=4), threads=1)
+    core = EngineCore(tiny_denoiser(seed=4), threads=1, gates=Gates.open())
     with pytest.raises(EngineError, match=words) as refused:
         next(core.start(Fill("1", language, "a", "b", constraints=rules)))
     assert (refused.value.kind, bool(refused.value.remedy)) == ("bad_request", True)

@@ -17,6 +17,7 @@ from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.errors import EngineError
+from engine.quality import Gates
 from engine.trace.recording import Recording, from_data
 
 CODE = "def f(x):\n    return <fill>\n\n\ndef g(y):\n    return <fill>\n"
@@ -44,7 +45,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tiny_core(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(_config: EngineConfig, progress: Callable[[str, float], None]) -> EngineCore:
         progress("weights", 0.5)
-        return EngineCore(tiny_denoiser(seed=4), threads=1)
+        return EngineCore(tiny_denoiser(seed=4), threads=1, gates=Gates.open())
 
     monkeypatch.setattr(engine.startup, "load_core", load)
 

@@ -11,6 +11,7 @@ from engine.models.tiny import tiny_denoiser
 from engine.prompts import CUT_STEP, cut_left, dedent, fence_for, sentence
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 
@@ -19,7 +20,7 @@ EDIT = Rewrite("2", "python", "", "x = 1\ny = 2\n", "", "Add one.", max_tokens=1
 
 
 def core(clock: Callable[[], float] | None = None) -> EngineCore:
-    return EngineCore(tiny_denoiser(seed=4), clock=clock or Clock(), threads=1)
+    return EngineCore(tiny_denoiser(seed=4), clock=clock or Clock(), threads=1, gates=Gates.open())
 
 
 @pytest.mark.parametrize("request_", [FILL, EDIT], ids=["fill", "rewrite"])

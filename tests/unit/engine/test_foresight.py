@@ -13,6 +13,7 @@ from engine.job import Preparation, PreparingCore, Run
 from engine.loop import CancelAsked, DrainAsked, EngineLoop, Inward, Loaded, Outward, Replied, Stopped, Submitted
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Cancelled, Done, Failed, Fill, Rewrite
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 from tests.fakes.scripted_core import ScriptedCore
@@ -38,7 +39,7 @@ def test_the_next_line_is_expected_then_the_line_behind_all() -> None:
 
 def test_an_answer_taken_leaves_nothing_to_encode_for_the_next_line() -> None:
     model = WordModel(WORDS, {b"x": [b"+"], b"+": [b"y"]})
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     assert isinstance(engine, PreparingCore)
     text = drive(engine, Fill("1", "python", "x\nx", "\nz\n", max_tokens=8))[0].text
     model.encoded.clear()
@@ -55,7 +56,7 @@ def test_an_answer_taken_leaves_nothing_to_encode_for_the_next_line() -> None:
 
 def test_a_step_is_a_few_rows_and_what_was_done_is_kept() -> None:
     request = Fill("1", "python", "x = 1\n" * 9, "\n" + "y = 2\n" * 9, max_tokens=3)
-    engine = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1)
+    engine = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1, gates=Gates.open())
     drive(engine, request)
     whole = len(list(EngineCoreTwin(request).prepare()))
     first = engine.prepare()
@@ -76,7 +77,7 @@ class EngineCoreTwin(EngineCore):
 
 def test_without_memory_to_spare_nothing_is_prepared() -> None:
     model = WordModel(WORDS, {})
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     drive(engine, Fill("1", "python", "x\nx", "\nz\n", max_tokens=8))
     model.spares = False
     assert list(engine.prepare()) == []
@@ -92,7 +93,7 @@ def test_no_text_depends_on_what_was_prepared(prepared: int) -> None:
     for _, _ in zip(range(prepared), preparation, strict=False):
         pass
     preparation.close()
-    fresh = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1)
+    fresh = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1, gates=Gates.open())
     assert drive(engine, following)[0].text == drive(fresh, following)[0].text
 
 

@@ -23,6 +23,7 @@ from engine.protocol.messages import (
     Stats,
     Stop,
 )
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 
@@ -121,11 +122,11 @@ def test_an_open_hole_is_shown_as_what_its_language_allows() -> None:
 
 
 def test_the_core_fills_all_holes_of_a_request_as_it_fills_each_alone() -> None:
-    core = EngineCore(tiny_denoiser(seed=4), hole_order="top_down", clock=Clock(0.001), threads=1)
+    core = EngineCore(tiny_denoiser(seed=4), hole_order="top_down", clock=Clock(0.001), threads=1, gates=Gates.open())
     done, drafts, _ = drive(core, REQUEST)
     made: dict[int, Done] = {}
     for number in range(3):
-        core_alone = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1)
+        core_alone = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1, gates=Gates.open())
         made[number], _, _ = drive(core_alone, gap_of(REQUEST, made, number))
     assert done.holes == tuple(Filled(alone.text, alone.stats.stop) for alone in made.values())
     assert {draft.hole for draft in drafts} <= {0, 1, 2}
@@ -136,13 +137,13 @@ def test_the_core_fills_all_holes_of_a_request_as_it_fills_each_alone() -> None:
 
 
 def test_a_deadline_counts_from_the_start_of_the_job() -> None:
-    core = EngineCore(tiny_denoiser(seed=4), clock=Clock(0.01), threads=1)
+    core = EngineCore(tiny_denoiser(seed=4), clock=Clock(0.01), threads=1, gates=Gates.open())
     done, _, _ = drive(core, replace(REQUEST, deadline_ms=1))
     assert [hole.stop for hole in done.holes] == ["deadline"] * 3
 
 
 def test_more_holes_than_anybody_marks_are_refused() -> None:
-    core = EngineCore(tiny_denoiser(seed=4), threads=1)
+    core = EngineCore(tiny_denoiser(seed=4), threads=1, gates=Gates.open())
     with pytest.raises(EngineError, match="holes") as refused:
         next(core.start(replace(REQUEST, further=(FurtherHole("\n"),) * MOST_HOLES)))
     assert (refused.value.kind, bool(refused.value.remedy)) == ("bad_request", True)

@@ -20,6 +20,7 @@ from engine.job_record import Timing
 from engine.models.canvas_model import Known
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Done, Draft, Fill, Filled, FurtherHole, Rewrite, Stats
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 from tests.fakes.scripted_canvas import ScriptedCanvasModel, peaked, uniform_facts
@@ -126,7 +127,7 @@ LETTERS = replace(REQUEST, prefix="a", suffix="\n", further=(FurtherHole("\nc"),
 
 @pytest.mark.parametrize(("order", "holes"), [("least_doubt", [1, 2, 0]), ("top_down", [0, 1, 2])])
 def test_a_causal_model_fills_what_it_is_sure_of_first(order: HoleOrder, holes: list[int]) -> None:
-    core = EngineCore(WordModel(WORDS, LIKES), hole_order=order, threads=1)
+    core = EngineCore(WordModel(WORDS, LIKES), hole_order=order, threads=1, gates=Gates.open())
     done, drafts, _ = drive(core, LETTERS)
     assert [hole for hole, _ in groupby(draft.hole for draft in drafts)] == holes
     # What is known at once is told once.
@@ -163,7 +164,7 @@ def test_every_text_is_that_of_its_hole_alone_as_it_was_shown(seed: int) -> None
     done, drafts, _ = drive(core, REQUEST)
     made = {}
     for gap in core.filled:
-        alone, _, _ = drive(EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1), replace(gap, draft=""))
+        alone, _, _ = drive(EngineCore(tiny_denoiser(seed=seed), threads=1, gates=Gates.open()), replace(gap, draft=""))
         made[("a", "b", "c").index(gap.prefix[-4])] = Filled(alone.text, alone.stats.stop)
     assert done.holes == tuple(made[number] for number in range(3))
     assert {draft.hole for draft in drafts} <= {0, 1, 2}

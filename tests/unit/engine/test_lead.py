@@ -18,6 +18,7 @@ from engine.lead import LIKELIEST, healed, settle_lead, settle_lead_and_go_on, w
 from engine.models.tiny import tiny_denoiser
 from engine.prompts import LEAD_CHARS, expected_ids, fill_prompt, lead_border
 from engine.protocol.messages import Fill
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 from tests.fakes.word_model import WordModel, WordTokenizer
@@ -54,7 +55,7 @@ def test_the_prompt_rests_while_a_line_is_typed(before: str, blank: str, line: s
 
 def test_a_key_in_a_line_encodes_nothing_and_steps_the_lead() -> None:
     model = WordModel(WORDS, RETURN)
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     drive(engine, fill("x\n"))
     model.encoded.clear()
     for typed in ("x", "xx", "xxx"):
@@ -66,14 +67,14 @@ def test_a_key_in_a_line_encodes_nothing_and_steps_the_lead() -> None:
 
 def test_a_word_begun_is_finished_as_one_token() -> None:
     model = WordModel(WORDS, RETURN | {b"": [b"x", b"return", b"ret"]})
-    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1), fill("x\nret"))
+    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1, gates=Gates.open()), fill("x\nret"))
     assert done.text == "urn y"
     assert done.stats.stop == "end"
 
 
 def test_what_was_typed_stays_where_nothing_likelier_begins_with_it() -> None:
     model = WordModel(WORDS, RETURN | {b"": [b"x", b"ret", b"return"]})
-    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1), fill("x\nret"))
+    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1, gates=Gates.open()), fill("x\nret"))
     assert done.text == "u"
 
 
@@ -88,23 +89,23 @@ def test_where_the_text_is_made_by_rules_the_end_stays_as_it_was_typed() -> None
 
 def test_the_line_limit_counts_what_the_healing_brought() -> None:
     model = WordModel(WORDS, {b"": [b":\n"], b":\n": [b"x"], b"x": [b"\n"]})
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     assert drive(engine, fill("x\n:", max_lines=1))[0].text == "\nx"
     model = WordModel(WORDS, {b"": [b"return"], b"return": [b":\n"], b":\n": [b"x"]})
-    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1), fill("x\nret", max_lines=1))
+    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1, gates=Gates.open()), fill("x\nret", max_lines=1))
     assert (done.text, done.stats.stop) == ("urn:", "lines")
 
 
 def test_a_token_that_ends_a_line_by_itself_needs_no_pass() -> None:
     words = [*WORDS, b"y:\n"]
     model = WordModel(words, {b"": [b"y:\n"]})
-    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1), fill("x\ny", max_lines=1))
+    done, _, _ = drive(EngineCore(model, clock=Clock(), threads=1, gates=Gates.open()), fill("x\ny", max_lines=1))
     assert (done.text, done.stats.stop, done.stats.passes) == (":", "lines", 0)
 
 
 def test_drafts_and_alternatives_begin_as_the_text_does() -> None:
     likes = RETURN | {b"": [b"return"], b"return": [b" ", b"(x"], b" ": [b"y", b"x"], b"(x": [b":"]}
-    engine = EngineCore(WordModel(WORDS, likes), clock=Clock(), threads=1)
+    engine = EngineCore(WordModel(WORDS, likes), clock=Clock(), threads=1, gates=Gates.open())
     request = Fill("1", "python", "x\nret", "\n", max_tokens=8, wants_drafts=True, alternatives=3)
     done, drafts, _ = drive(engine, request)
     assert done.alternatives
@@ -150,9 +151,9 @@ def test_what_is_far_from_likely_is_not_looked_for() -> None:
 @pytest.mark.parametrize("lead", ["r", "    return ", "    " * 12 + "y"])
 def test_the_text_is_the_same_whatever_is_resident_and_however_long_the_lead(lead: str) -> None:
     request = Fill("1", "python", f"def f(x):\n{lead}", "\n\nprint(f(2))\n", max_tokens=12)
-    fresh = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1)
+    fresh = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1, gates=Gates.open())
     expected = drive(fresh, request)[0].text
-    warm = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1)
+    warm = EngineCore(tiny_denoiser(seed=4), clock=Clock(), threads=1, gates=Gates.open())
     for end in range(len(request.prefix) - len(lead), len(request.prefix)):
         drive(warm, Fill("0", "python", request.prefix[:end], request.suffix, max_tokens=3))
     assert drive(warm, request)[0].text == expected
@@ -165,11 +166,13 @@ LINE = {b"": [b"return"], b"return": [b" "], b" ": [b"y"], b"y": [b":"], b":": [
 @pytest.mark.parametrize("options", [{}, {"max_tokens": 3}, {"max_tokens": 1}, {"max_lines": 1}])
 def test_a_key_along_with_the_last_answer_is_one_pass(options: dict[str, Any]) -> None:
     model = WordModel(LETTERS, LINE)
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     assert drive(engine, fill("x\n", **options))[0].text.startswith("return")
     model.stepped.clear()
     done, _, _ = drive(engine, fill("x\nret", **options))
-    fresh, _, _ = drive(EngineCore(WordModel(LETTERS, LINE), clock=Clock(), threads=1), fill("x\nret", **options))
+    fresh, _, _ = drive(
+        EngineCore(WordModel(LETTERS, LINE), clock=Clock(), threads=1, gates=Gates.open()), fill("x\nret", **options)
+    )
     assert (done.text, done.stats.stop, done.stats.tokens) == (fresh.text, fresh.stats.stop, fresh.stats.tokens)
     assert done.stats.passes <= 1 + ("max_tokens" in options)
     if not options:
@@ -180,13 +183,13 @@ def test_a_key_along_with_the_last_answer_is_one_pass(options: dict[str, Any]) -
 def test_an_answer_that_the_model_leaves_costs_one_pass_and_changes_nothing() -> None:
     likes = dict(LINE)
     model = WordModel(LETTERS, likes)
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     assert drive(engine, fill("x\n"))[0].text == "return y:(x"
     for word, others in ((b"", [b"ret"]), (b" ", [b"x"]), (b":", [b"\n"])):
         changed = LINE | {word: others, b"ret": [b"u"], b"x": [b"u"]}
         likes.clear()
         likes.update(changed)
-        fresh = EngineCore(WordModel(LETTERS, changed), clock=Clock(), threads=1)
+        fresh = EngineCore(WordModel(LETTERS, changed), clock=Clock(), threads=1, gates=Gates.open())
         assert drive(engine, fill("x\nret"))[0].text == drive(fresh, fill("x\nret"))[0].text
         likes.clear()
         likes.update(LINE)
@@ -195,7 +198,7 @@ def test_an_answer_that_the_model_leaves_costs_one_pass_and_changes_nothing() ->
 
 def test_who_watches_sees_what_the_lead_s_pass_settled() -> None:
     model = WordModel(LETTERS, LINE)
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     drive(engine, fill("x\n"))
     seen: list[Pass] = []
     engine.watch(seen.append)
@@ -224,7 +227,9 @@ def test_a_long_lead_and_what_is_expected_behind_it_leave_the_right_rows() -> No
 def test_a_text_in_the_gap_that_begins_otherwise_is_still_a_draft_further_on() -> None:
     words = [*LETTERS, b"a", b"b", b"c", b"d", b"e"]
     chain = {left: [right] for left, right in itertools.pairwise([b"a", b"b", b"c", b"d", b"e"])}
-    engine = EngineCore(WordModel(words, chain | {b"": [b"return"], b"return": [b"a"]}), clock=Clock(), threads=1)
+    engine = EngineCore(
+        WordModel(words, chain | {b"": [b"return"], b"return": [b"a"]}), clock=Clock(), threads=1, gates=Gates.open()
+    )
     done, _, _ = drive(engine, replace(fill("x\nret"), draft="abcde"))
     assert (done.text, done.stats.passes) == ("urnabcde", 1)
 

@@ -15,6 +15,7 @@ from engine.machine_costs import OBSERVED, MachineCosts, TimedDenoiser
 from engine.models.base import CanvasRows, Context, ModelFacts, Tokenizer
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Fill
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 
@@ -263,7 +264,7 @@ def test_every_pass_of_a_job_is_observed_with_its_rows() -> None:
 
 def test_a_core_measures_again_in_its_idle_time_once_that_is_due() -> None:
     costs = MachineCosts(measured=Measured(((1, 1e9), (4, 1.1e9)), steady=True))
-    core = EngineCore(tiny_denoiser(seed=4), costs=costs, threads=1)
+    core = EngineCore(tiny_denoiser(seed=4), costs=costs, threads=1, gates=Gates.open())
     assert list(core.prepare()) == []
     while not costs.due:
         drive(core, Fill("1", "python", "x = 1\n", "\n", max_tokens=16))

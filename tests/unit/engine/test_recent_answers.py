@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.core import EngineCore
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Done, Fill, FurtherHole
+from engine.quality import Gates
 from engine.recent_answers import ANSWERS, MOST_CHARACTERS, RecentAnswers
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
@@ -70,12 +71,12 @@ def test_a_draft_completes_the_text_that_was_answered(prefix: str, text: str, as
 def test_who_types_along_gets_the_rest_in_fewer_passes() -> None:
     words = [b"\n", b"a", b"b", b"c", b"d", b"e", b"end"]
     model = WordModel(words, {b"": [b"a"], b"a": [b"b"], b"b": [b"c"], b"c": [b"d"], b"d": [b"e"]})
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     first, _, _ = drive(engine, fill("\n"))
     assert first.text == "abcde"
     along, _, _ = drive(engine, fill("\na"))
     assert along.text == "bcde"
-    fresh, _, _ = drive(EngineCore(model, clock=Clock(), threads=1), fill("\na"))
+    fresh, _, _ = drive(EngineCore(model, clock=Clock(), threads=1, gates=Gates.open()), fill("\na"))
     assert fresh.text == along.text
     assert along.stats.passes < fresh.stats.passes
 
@@ -83,7 +84,7 @@ def test_who_types_along_gets_the_rest_in_fewer_passes() -> None:
 def test_behind_a_word_that_was_finished_the_draft_goes_on_where_the_word_ends() -> None:
     words = [b"\n", b"ret", b"return", b"u", b"r", b"n", b" ", b"x", b"y", b"z", b"end"]
     likes = {b"": [b"return"], b"return": [b" "], b" ": [b"x"], b"x": [b"y"], b"y": [b"z"]}
-    engine = EngineCore(WordModel(words, likes), clock=Clock(), threads=1)
+    engine = EngineCore(WordModel(words, likes), clock=Clock(), threads=1, gates=Gates.open())
     assert drive(engine, fill("\n"))[0].text == "return xyz"
     along, _, _ = drive(engine, fill("\nret"))
     assert (along.text, along.stats.passes) == ("urn xyz", 1)
@@ -91,18 +92,20 @@ def test_behind_a_word_that_was_finished_the_draft_goes_on_where_the_word_ends()
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_text_is_the_one_without_any_memory(seed: int) -> None:
-    engine = EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1)
+    engine = EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1, gates=Gates.open())
     whole = drive(engine, fill("def f(x):\n"))[0].text
     for end in range(min(6, len(whole))):
         request = fill("def f(x):\n" + whole[:end])
-        expected: Done = drive(EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1), request)[0]
+        expected: Done = drive(
+            EngineCore(tiny_denoiser(seed=seed), clock=Clock(), threads=1, gates=Gates.open()), request
+        )[0]
         assert drive(engine, request)[0].text == expected.text
 
 
 def test_a_draft_of_the_request_itself_is_kept() -> None:
     words = [b"\n", b"a", b"b", b"c", b"end"]
     model = WordModel(words, {b"": [b"a"], b"a": [b"b"], b"b": [b"c"]})
-    engine = EngineCore(model, clock=Clock(), threads=1)
+    engine = EngineCore(model, clock=Clock(), threads=1, gates=Gates.open())
     drive(engine, fill("\n"))
     done, _, _ = drive(engine, fill("\n", draft="c"))
     assert done.text == "abc"

@@ -15,6 +15,7 @@ from engine.models.base import Denoiser
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Rewrite
+from engine.quality import Gates
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
 from tests.fakes.word_model import WordModel
@@ -24,7 +25,7 @@ SEEDS = range(1, 9)
 
 
 def core(config: VerifyConfig | None = None) -> EngineCore:
-    return EngineCore(tiny_denoiser(seed=20), clock=Clock(), threads=1, config=config)
+    return EngineCore(tiny_denoiser(seed=20), clock=Clock(), threads=1, gates=Gates.open(), config=config)
 
 
 def of_words(model: Denoiser, seed: int, stop_text: str = "", tokens: int = 8) -> Denoised:
@@ -102,7 +103,8 @@ def test_the_budget_holds() -> None:
 
 def test_a_deadline_leaves_the_draft_so_far() -> None:
     done, _, _ = drive(
-        EngineCore(tiny_denoiser(seed=20), clock=Clock(1.0), threads=1), replace(EDIT, seed=3, deadline_ms=1)
+        EngineCore(tiny_denoiser(seed=20), clock=Clock(1.0), threads=1, gates=Gates.open()),
+        replace(EDIT, seed=3, deadline_ms=1),
     )
     assert done.stats.stop == "deadline"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,8 +116,39 @@ async def test_a_running_job_is_not_idleness(home: Path) -> None:
         assert isinstance(await client.receive(), Done)
 
 
+async def test_a_socket_that_was_removed_is_made_anew_and_who_is_connected_stays(home: Path) -> None:
+    config = EngineConfig(model="scripted", idle_limit_s=4.0)
+    async with running(home, config=config) as engine, greeted(engine.address) as client:
+        client.send(fill("long", ENDLESS, wants_drafts=True))
+        assert isinstance(await client.receive(), Draft)
+        engine.address.path.unlink()
+        async with asyncio.timeout(PATIENCE_S):
+            while not engine.address.path.exists():
+                assert isinstance(await client.receive(), Draft)
+        assert stat.S_IMODE(engine.address.path.stat().st_mode) == 0o600
+        async with greeted(engine.address) as other:
+            other.send(fill("a"))
+            assert isinstance(await other.receive(), Done)
+        client.send(Cancel("long"))
+        while not isinstance(reply := await client.receive(), Cancelled):
+            assert isinstance(reply, Draft)
+    assert not engine.address.path.exists()
+
+
 async def test_an_engine_nobody_can_find_leaves(home: Path) -> None:
+    config = EngineConfig(model="scripted", idle_limit_s=4.0)
+    running_one = running(home, config=config, may_serve=lambda: False)
+    async with running_one as engine, greeted(engine.address) as client:
+        engine.address.path.unlink()
+        assert [failed_kind(reply) for reply in await client.receive_all()] == ["draining"]
+        assert await engine.status_at_end() == 0
+
+
+async def test_what_somebody_put_in_the_place_of_the_socket_stays(home: Path) -> None:
     config = EngineConfig(model="scripted", idle_limit_s=4.0)
     async with running(home, config=config) as engine, greeted(engine.address) as client:
         engine.address.path.unlink()
+        engine.address.path.write_text("somebody's file")
         assert [failed_kind(reply) for reply in await client.receive_all()] == ["draining"]
+        assert await engine.status_at_end() == 0
+    assert engine.address.path.read_text() == "somebody's file"

@@ -1,35 +1,19 @@
-"""The parts a service is made of: the book of jobs, the claim, a client's stream, the configuration."""
+"""The parts a service is made of: the book of jobs, a client's stream, the configuration."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from engine.claim import EngineLock, answers
 from engine.config import DEFAULT_MODEL, EngineConfig, read_config
 from engine.connection import SLOW_CLIENT_BYTES, STUCK_CLIENT_BYTES, Connection
 from engine.ledger import MAX_JOBS_PER_CLIENT, Ledger
-from engine.protocol.address import Address, Transport, engine_address
 from engine.protocol.errors import FAILURE_KINDS, EngineError
 from engine.protocol.last_words import read_last_words, write_last_words
 from engine.protocol.messages import Cancelled, Draft, Failed
-from tests.fakes.raw_client import short_home
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    with short_home() as folder:
-        yield folder
-
-
-def address_in(home: Path, transport: Transport = "auto") -> Address:
-    return engine_address("scripted", {"LACUNA_HOME": str(home)}, transport)
-
 
 # The ledger
 
@@ -63,53 +47,6 @@ def test_the_limit_of_jobs_is_each_clients_own() -> None:
         ledger.open(1, str(number))
     assert ledger.refusal(1, "more")
     assert not ledger.refusal(2, "more")
-
-
-# The claim
-
-
-def test_the_second_claim_finds_who_serves(home: Path) -> None:
-    address = address_in(home)
-    first = EngineLock(address)
-    assert first.claim() == "ours"
-    with socket.socket(socket.AF_UNIX) as serving:
-        serving.bind(str(address.path))
-        serving.listen()
-        assert EngineLock(address).claim() == "served"
-    first.release()
-    second = EngineLock(address)
-    assert second.claim() == "ours"
-    second.release()
-
-
-def test_a_claim_waits_for_an_engine_that_is_leaving(home: Path) -> None:
-    leaving = EngineLock(address_in(home))
-    leaving.claim()
-    pauses: list[float] = []
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        if len(pauses) == 3:
-            leaving.release()
-
-    waiting = EngineLock(address_in(home))
-    assert waiting.claim(pause=pause) == "ours"
-    assert len(pauses) == 3
-    waiting.release()
-
-
-def test_a_lock_nobody_answers_for_is_an_error_a_person_can_act_on(home: Path) -> None:
-    hung = EngineLock(address_in(home))
-    hung.claim()
-    with pytest.raises(EngineError, match="does not answer") as caught:
-        EngineLock(address_in(home)).claim(limit_s=1.0, pause=lambda _: None)
-    assert "scripted" in caught.value.remedy
-    hung.release()
-
-
-def test_nobody_answers_where_nothing_is(home: Path) -> None:
-    assert not answers(address_in(home))
-    assert not answers(address_in(home, "tcp"))
 
 
 # A client's stream

@@ -19,6 +19,7 @@ from engine.diffusion.denoise import Pass
 from engine.diffusion.drafts import Leftover
 from engine.models.tiny import tiny_denoiser
 from engine.protocol.messages import Done, Fill
+from engine.quality import Gates
 from engine.tokenizer import ByteTokenizer
 from engine.trace.page import render, script_safe
 from engine.trace.recording import GapTrace, Recording, Step, Token, from_data, to_data
@@ -42,7 +43,7 @@ def answered(core: EngineCore, watcher: Watcher | None) -> Done:
 
 
 def core() -> EngineCore:
-    return EngineCore(tiny_denoiser(seed=3), clock=Clock(), threads=1)
+    return EngineCore(tiny_denoiser(seed=3), clock=Clock(), threads=1, gates=Gates.open())
 
 
 def test_watching_changes_nothing_and_sees_every_pass_and_token() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from lsp_server.capabilities import Capabilities
-from lsp_server.features import configuration
+from lsp_server.document import Document
+from lsp_server.features import configuration, inline_completion
 from lsp_server.session import Session
 from tests.fakes.fake_editor import FakeClock, FakeEditor
 from tests.fakes.fake_engine import FakeEngine
@@ -91,3 +92,21 @@ async def test_a_refusal_leaves_the_settings_and_lets_work_begin() -> None:
     await pull
     assert session.settings.inline_max_tokens == 5
     assert not session.awaits_settings
+
+
+@pytest.mark.asyncio
+async def test_ghost_text_waits_for_the_settings_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inline_completion, "SETTINGS_PATIENCE_S", 0.01)
+    session = new_session(SlowEditor())
+    session.open(Document.open(f"{FOLDER}/a.py", 1, "python", "total = "))
+    params = types.InlineCompletionParams(
+        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+        types.TextDocumentIdentifier(f"{FOLDER}/a.py"),
+        types.Position(0, 8),
+    )
+    reply = inline_completion.inline_completion(session, params)
+    assert isinstance(reply, Awaitable)
+    assert session.inflight.count == 1
+    assert await reply is None
+    assert session.inflight.count == 0
+    assert session.awaits_settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -95,6 +96,18 @@ def test_without_a_log_of_its_own_it_has_no_last_words(tmp_path: Path) -> None:
     assert "status 4" in failure.message
     assert f"log in {log.parent} could not be written" in failure.message
     assert "writable" in failure.remedy
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+@pytest.mark.parametrize(
+    ("number", "kind", "says"),
+    [(9, "out_of_memory", "when memory runs out"), (11, "internal", "crashed before it served .SIGSEGV.")],
+)
+def test_one_that_a_signal_ended_is_said_so_with_a_remedy(tmp_path: Path, number: int, kind: str, says: str) -> None:
+    failure = run(f"import os; os.kill(os.getpid(), {number})", tmp_path).failure()
+    assert failure.kind == kind
+    assert re.search(says, failure.message)
+    assert "lacuna doctor" in failure.remedy
 
 
 def test_what_cannot_be_run_is_an_error_a_person_can_act_on(tmp_path: Path) -> None:

@@ -9,6 +9,25 @@ local rewrite = require("lacuna.rewrite")
 
 local M = {}
 
+local THE_FILL = "the fill"
+
+--- The rows of a buffer that an edit changes.
+---@param buf integer
+---@param edit lsp.WorkspaceEdit
+---@return lacuna.rewrite.Rows[]
+local function rows_of(buf, edit)
+  local uri = vim.uri_from_bufnr(buf)
+  local edits = vim.list_slice((edit.changes or {})[uri] or {})
+  for _, change in ipairs(edit.documentChanges or {}) do
+    if change.textDocument and change.textDocument.uri == uri then
+      vim.list_extend(edits, change.edits)
+    end
+  end
+  return vim.tbl_map(function(each)
+    return { row = each.range.start.line, end_row = each.range["end"].line }
+  end, edits)
+end
+
 ---@param client vim.lsp.Client
 ---@param buf integer
 ---@param edit lsp.WorkspaceEdit
@@ -24,6 +43,7 @@ local function apply(client, buf, edit)
       return
     end
   end
+  rewrite.make_room(buf, rows_of(buf, edit), THE_FILL)
   vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
 end
 
@@ -50,7 +70,8 @@ end
 ---@param bounds lacuna.rewrite.Bounds
 ---@param kinds string[]
 ---@param none string what to say where there is none
-local function run(bounds, kinds, none)
+---@param is_chosen boolean whether somebody chose the stretch: then what stands on all of its rows makes room
+local function run(bounds, kinds, none, is_chosen)
   local buf = vim.api.nvim_get_current_buf()
   local client, problem = clients.wait(buf)
   if not client then
@@ -74,6 +95,9 @@ local function run(bounds, kinds, none)
     for _, kind in ipairs(kinds) do
       for _, action in ipairs(outcome.result or {}) do
         if action.kind == kind and not action.disabled and vim.api.nvim_buf_is_loaded(buf) then
+          if is_chosen then
+            rewrite.make_room(buf, { bounds }, THE_FILL)
+          end
           local job, finished = rewrite.show_action(buf, client, bounds, action.title)
           job.handle = requests.send(client, "codeAction/resolve", action, buf, function(answer)
             job.handle = nil
@@ -94,13 +118,13 @@ function M.fill_holes(bounds)
   local last = vim.api.nvim_buf_line_count(0) - 1
   local length = #vim.api.nvim_buf_get_lines(0, last, last + 1, false)[1]
   local all = { row = 0, col = 0, end_row = last, end_col = length }
-  run(bounds or all, { protocol.KIND_FILL_HOLES }, "there are no holes here")
+  run(bounds or all, { protocol.KIND_FILL_HOLES }, "there are no holes here", bounds ~= nil)
 end
 
 --- Fill the holes of a selection; without holes, the selection itself.
 ---@param bounds lacuna.rewrite.Bounds
 function M.fill_selection(bounds)
-  run(bounds, { protocol.KIND_FILL_HOLES, protocol.KIND_FILL }, "there is nothing to fill here")
+  run(bounds, { protocol.KIND_FILL_HOLES, protocol.KIND_FILL }, "there is nothing to fill here", true)
 end
 
 return M

@@ -13,14 +13,27 @@ const MARKS: Record<string, string> = { ok: '✓', warning: '!', fault: '✗' };
 
 /** Raises an Error when the text is no such answer. */
 export function doctorReport(json: string, t: Translate): string {
-  const raw = JSON.parse(json) as { ok?: unknown; checks?: unknown };
-  if (!Array.isArray(raw.checks)) {
-    throw new Error('no list of checks');
+  const raw = parsed(json);
+  if (!Array.isArray(raw?.checks)) {
+    throw new Error(t('The program "lacuna" answered something else than expected: is it a newer version?'));
   }
   const verdict =
     raw.ok === true ? t('Everything that Lacuna needs is here.') : t('Something stops Lacuna from working.');
   const checks = raw.checks.map((check) => readCheck(check));
-  return ['# Lacuna: Doctor', '', verdict, '', ...checks.flatMap((check) => lines(check, t)), ''].join('\n');
+  return doctorPage([verdict, '', ...checks.flatMap((check) => lines(check, t))].join('\n'), t);
+}
+
+/** Markdown under the heading of the page. */
+export function doctorPage(text: string, t: Translate): string {
+  return `# ${t('Lacuna: Doctor')}\n\n${text.trimEnd()}\n`;
+}
+
+function parsed(json: string): { readonly ok?: unknown; readonly checks?: unknown } | undefined {
+  try {
+    return JSON.parse(json) as { ok?: unknown; checks?: unknown };
+  } catch {
+    return undefined;
+  }
 }
 
 function readCheck(raw: unknown): Check {

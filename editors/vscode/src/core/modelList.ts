@@ -1,5 +1,7 @@
 /** What `lacuna models list --json` and `lacuna models pull NAME --json` print. Pure. */
 
+import type { Translate } from './translate';
+
 export interface Model {
   readonly name: string;
   readonly isDefault: boolean;
@@ -11,12 +13,12 @@ export interface Model {
   readonly description: string;
 }
 
-/** Raises an Error when the text is no such list. */
-export function parseModels(text: string): Model[] {
-  const raw: unknown = JSON.parse(text);
+/** Raises an Error for a person when the text is no such list. */
+export function parseModels(text: string, t: Translate): Model[] {
+  const raw = parsed(text);
   const rows = isRecord(raw) ? raw['models'] : undefined;
   if (!Array.isArray(rows)) {
-    throw new Error('no list of models');
+    throw new Error(t('The program "lacuna" answered something else than expected: is it a newer version?'));
   }
   return rows.filter(isRecord).flatMap((row) => {
     const status = textOf(row['status']);

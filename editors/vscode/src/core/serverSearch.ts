@@ -2,8 +2,15 @@
 
 import { posix, win32 } from 'node:path';
 
-export interface Places {
+/** Whose machine it is. */
+export interface Home {
   readonly platform: NodeJS.Platform;
+  readonly home: string;
+  /** `LOCALAPPDATA` of Windows, which need not lie in the home; empty where there is none. */
+  readonly localAppData: string;
+}
+
+export interface Places extends Home {
   readonly isTrusted: boolean;
   /** Setting `server.command`: a whole command line. */
   readonly command: readonly string[];
@@ -13,7 +20,6 @@ export interface Places {
   readonly selectedInterpreter: string;
   readonly folders: readonly string[];
   readonly path: string;
-  readonly home: string;
 }
 
 export type Source = 'command' | 'interpreter' | 'selected' | 'venv' | 'path' | 'own';
@@ -38,31 +44,40 @@ export function candidates(places: Places): Candidate[] {
   const paths = pathsOf(places.platform);
   if (places.interpreter) {
     const file = places.interpreter.replace(/^~(?=$|[/\\])/, places.home);
-    return [beside(file, 'interpreter', places), ofInterpreter(file)];
+    return [...beside(file, 'interpreter', places), ofInterpreter(file)];
   }
   const found: Candidate[] = [];
   // A folder that nobody vouched for must not say what is run.
   if (places.isTrusted && places.selectedInterpreter) {
-    found.push(beside(places.selectedInterpreter, 'selected', places));
+    found.push(...beside(places.selectedInterpreter, 'selected', places));
   }
   for (const folder of places.isTrusted ? places.folders : []) {
     found.push(...VENVS.map((venv) => executable(paths.join(folder, venv), 'venv', places)));
   }
-  for (const folder of places.path.split(paths.delimiter)) {
-    // A relative folder of the path would be one of the workspace.
-    if (paths.isAbsolute(folder)) {
-      found.push(lacuna(paths.join(folder, nameOn(places.platform)), 'path'));
-    }
-  }
-  found.push(executable(ownVenv(places.platform, places.home), 'own', places));
+  found.push(
+    ...foldersOf(places).map((folder) => lacuna(paths.join(folder, nameOn(places.platform)), 'path')),
+    executable(ownVenv(places), 'own', places),
+  );
   return found;
 }
 
 /** Where `Lacuna: Install` makes its environment. */
-export function ownVenv(platform: NodeJS.Platform, home: string): string {
+export function ownVenv({ platform, home, localAppData }: Home): string {
   return platform === 'win32'
-    ? win32.join(home, 'AppData', 'Local', 'lacuna', 'venv')
+    ? win32.join(localAppData || win32.join(home, 'AppData', 'Local'), 'lacuna', 'venv')
     : posix.join(home, '.lacuna', 'venv');
+}
+
+/** The folders of the path, without those that are relative: they would be folders of the workspace. */
+function foldersOf({ path, platform }: Places): string[] {
+  const paths = pathsOf(platform);
+  if (platform !== 'win32') {
+    return path.split(paths.delimiter).filter((folder) => paths.isAbsolute(folder));
+  }
+  // Windows lets a folder stand in quotation marks; one without a drive is of whatever drive one happens to be on.
+  const parts = path.match(/(?:"[^"]*"|[^;"])+/g) ?? [];
+  const folders = parts.map((part) => part.replaceAll('"', '').trim());
+  return folders.filter((folder) => paths.isAbsolute(folder) && paths.parse(folder).root.length > 1);
 }
 
 /** The folder of executables of an environment. */
@@ -85,9 +100,12 @@ function configured(command: readonly string[]): Candidate {
   return { source: 'command', server: command, cli, file: undefined };
 }
 
-function beside(interpreter: string, source: Source, { platform }: Places): Candidate {
+/** Programs are where their interpreter is; on Windows in `Scripts` below it, unless the environment is a venv. */
+function beside(interpreter: string, source: Source, { platform }: Places): Candidate[] {
   const paths = pathsOf(platform);
-  return lacuna(paths.join(paths.dirname(interpreter), nameOn(platform)), source);
+  const folder = paths.dirname(interpreter);
+  const folders = platform === 'win32' ? [folder, paths.join(folder, 'Scripts')] : [folder];
+  return folders.map((one) => lacuna(paths.join(one, nameOn(platform)), source));
 }
 
 function executable(venv: string, source: Source, { platform }: Places): Candidate {

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { nearestHunk, nearestPlace, needsDiff } from '../core/hunks';
 import type { RewriteSession } from '../core/rewriteSession';
+import { tell } from '../tell';
 import { toRange } from './conversion';
 import type { Proposals } from './proposals';
 import type { Rewrites } from './rewrites';
@@ -92,7 +93,7 @@ async function begin(rewrites: Rewrites, proposals: Proposals, given: unknown): 
   const editor = vscode.window.activeTextEditor;
   const range = editor && toRewrite(editor);
   if (!editor || !range) {
-    void vscode.window.showInformationMessage(vscode.l10n.t('Select the text to rewrite.'));
+    void tell('info', vscode.l10n.t('Select the text to rewrite.'));
     return;
   }
   const instruction = typeof given === 'string' ? given : await askFor(vscode.l10n.t('What is to change in it?'));
@@ -100,26 +101,62 @@ async function begin(rewrites: Rewrites, proposals: Proposals, given: unknown): 
     return;
   }
   const session = rewrites.begin(editor.document, range, instruction.trim());
-  const { selection } = editor;
-  const { version } = editor.document;
+  const stay = new Stay(editor);
+  let isFinished = false;
   const listening = vscode.Disposable.from(
     rewrites.onFinish((finished) => {
       if (finished === session) {
-        // Whoever went on working elsewhere must not have the keyboard taken away.
-        const active = vscode.window.activeTextEditor;
-        const stayed =
-          active?.document === editor.document &&
-          active.selection.isEqual(selection) &&
-          editor.document.version === version;
-        void showIfWanted(proposals, session, stayed);
+        isFinished = true;
+        void showIfWanted(proposals, session, stay.lasts);
       }
     }),
     rewrites.onChange((changed) => {
       if (changed === session && session.phase === 'closed') {
         listening.dispose();
+        if (!isFinished) {
+          stay.giveBack();
+        }
       }
     }),
   );
+}
+
+/**
+ * A person who waits where they asked. Whoever went on working elsewhere must not have the keyboard taken away.
+ *
+ * Meanwhile nothing is selected: a draft is drawn over the text it stands for, which is as narrow as can be, and the
+ * colour of a selection, and its marks for blanks, would stand behind it in stripes.
+ */
+class Stay {
+  private readonly asked: vscode.Selection;
+  private readonly waiting: vscode.Selection;
+  private readonly version: number;
+
+  constructor(private readonly editor: vscode.TextEditor) {
+    this.asked = editor.selection;
+    this.version = editor.document.version;
+    if (!editor.selection.isEmpty) {
+      editor.selection = new vscode.Selection(editor.selection.start, editor.selection.start);
+    }
+    this.waiting = editor.selection;
+  }
+
+  get lasts(): boolean {
+    const active = vscode.window.activeTextEditor;
+    return (
+      active?.document === this.editor.document &&
+      active.selection.isEqual(this.waiting) &&
+      active.document.version === this.version
+    );
+  }
+
+  /** Select again what was selected: nothing came of it, and it may be asked for in other words. */
+  giveBack(): void {
+    const active = vscode.window.activeTextEditor;
+    if (active && this.lasts) {
+      active.selection = this.asked;
+    }
+  }
 }
 
 function toRewrite({ document, selection }: vscode.TextEditor): vscode.Range | undefined {

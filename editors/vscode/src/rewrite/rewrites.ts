@@ -1,19 +1,15 @@
 /** All inline rewrites of this window: asks the server, hears its drafts, follows the text, applies what is accepted. */
 
 import * as vscode from 'vscode';
-import {
-  ErrorCodes,
-  LSPErrorCodes,
-  type ProgressToken,
-  ResponseError,
-  WorkDoneProgress,
-} from 'vscode-languageclient/node';
+import { type ProgressToken, WorkDoneProgress } from 'vscode-languageclient/node';
 import { chooseSession } from '../core/chooseSession';
+import { Refusal } from '../core/faults';
 import type { Hunk } from '../core/hunks';
 import { shareLines } from '../core/positions';
 import { RewriteSession } from '../core/rewriteSession';
 import { type RewriteParams, RewriteRequest, type RewriteResult } from '../protocol';
 import type { Server } from '../server';
+import { tell, tellFault } from '../tell';
 import { toRange } from './conversion';
 
 export class Rewrites implements vscode.Disposable {
@@ -118,7 +114,7 @@ export class Rewrites implements vscode.Disposable {
       const joins = this.applied.get(session.id) === document.version;
       if (!(await apply(document, hunks, { undoStopBefore: !joins, undoStopAfter: !session.hunks.length }))) {
         session.putBack(hunks);
-        void vscode.window.showWarningMessage(vscode.l10n.t('The change was not taken: the file may be read-only.'));
+        void tell('warning', vscode.l10n.t('The change was not taken: the file may be read-only.'));
       }
     } finally {
       this.applying.delete(session);
@@ -167,7 +163,7 @@ export class Rewrites implements vscode.Disposable {
   private async request(session: RewriteSession, token: string, cancel: vscode.CancellationToken) {
     const client = this.server.running;
     if (!client) {
-      throw new Error(vscode.l10n.t('Lacuna is not running: restart it, or look at its status.'));
+      throw new Refusal(vscode.l10n.t('The language server is not running: restart it, or look at its status.'));
     }
     const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(session.uri));
     const listening = client.onProgress(WorkDoneProgress.type, token, (progress) => {
@@ -198,7 +194,7 @@ export class Rewrites implements vscode.Disposable {
     }
     const isOpen = session.receive(answer);
     if (answer.note) {
-      void vscode.window.showInformationMessage(`Lacuna: ${answer.note}`);
+      void tell('info', answer.note);
     }
     if (isOpen) {
       this.changed.fire(session);
@@ -206,7 +202,7 @@ export class Rewrites implements vscode.Disposable {
       return;
     }
     const nothing = vscode.l10n.t('Nothing to change: the text stays as it is. Try again with other words.');
-    void vscode.window.showInformationMessage(nothing);
+    void tell('info', nothing);
     this.forget(session);
   }
 
@@ -263,27 +259,4 @@ async function apply(
     hunks.map((hunk) => vscode.TextEdit.replace(toRange(hunk.range), hunk.newText)),
   );
   return vscode.workspace.applyEdit(edit);
-}
-
-function tellFault(fault: unknown): void {
-  const t = vscode.l10n.t;
-  const code = fault instanceof ResponseError ? fault.code : undefined;
-  switch (code) {
-    case LSPErrorCodes.RequestCancelled:
-    case LSPErrorCodes.ServerCancelled:
-      return;
-    case LSPErrorCodes.ContentModified:
-      tell(t('The text to be rewritten changed meanwhile, and was left as it is. Select it and try again.'));
-      return;
-    case ErrorCodes.PendingResponseRejected:
-    case ErrorCodes.ConnectionInactive:
-      tell(t('The language server stopped during the rewrite; the text is as it was. Try again.'));
-      return;
-    default:
-      tell(fault instanceof Error ? fault.message : String(fault));
-  }
-}
-
-function tell(message: string): void {
-  void vscode.window.showErrorMessage(`Lacuna: ${message}`);
 }

@@ -17,6 +17,8 @@ export interface CodeServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Lets a page name an extension under development and its tests. */
   readonly development?: boolean;
+  /** No folder is trusted until somebody says so, as it is on a person's machine. */
+  readonly asksForTrust?: boolean;
 }
 
 const QUIET = {
@@ -28,7 +30,6 @@ const QUIET = {
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
   'workbench.layoutControl.enabled': false,
   'workbench.welcomePage.walkthroughs.openOnInstall': false,
-  'security.workspace.trust.enabled': false,
   'chat.disableAIFeatures': true,
   'extensions.autoCheckUpdates': false,
   'extensions.autoUpdate': 'off',
@@ -59,7 +60,7 @@ export class CodeServer {
     const [data, extensions, probes] = ['data', 'extensions', 'probes'].map((name) => path.join(root, name)) as [string, string, string];
     for (const folder of [probes, extensions, path.join(data, 'User'), path.join(data, 'Machine')]) mkdirSync(folder, { recursive: true });
     for (const [name, from] of Object.entries(options.extensions)) cpSync(from, path.join(extensions, name), { recursive: true });
-    writeFileSync(path.join(data, 'User/settings.json'), JSON.stringify({ ...QUIET, ...options.userSettings }));
+    writeFileSync(path.join(data, 'User/settings.json'), JSON.stringify({ ...QUIET, 'security.workspace.trust.enabled': options.asksForTrust ?? false, ...options.userSettings }));
     writeFileSync(path.join(data, 'Machine/settings.json'), JSON.stringify(options.machineSettings));
     const port = await freePort();
     const logFile = path.join(root, 'server.log');
@@ -94,8 +95,9 @@ function switches(options: CodeServerOptions, port: number, data: string, extens
   return [
     ...['--config', path.join(options.root, 'config.yaml'), '--bind-addr', `127.0.0.1:${port}`, '--auth', 'none'],
     ...['--user-data-dir', data, '--extensions-dir', extensions],
-    ...['--disable-telemetry', '--disable-update-check', '--disable-workspace-trust', '--disable-getting-started-override'],
+    ...['--disable-telemetry', '--disable-update-check', '--disable-getting-started-override'],
     ...['--disable-proxy', '--ignore-last-opened'],
+    ...(options.asksForTrust ? [] : ['--disable-workspace-trust']),
     ...(options.development ? ['--vscode-option', 'enable-smoke-test-driver'] : []),
   ];
 }

@@ -43,6 +43,14 @@ export class Documents {
     return this.probe.evaluate((vscode) => vscode.window.activeTextEditor?.document.getText() ?? '', undefined);
   }
 
+  /** The text of an open document that need not be in the active editor. */
+  async textOf(name: string): Promise<string | null> {
+    return this.probe.evaluate((vscode, wanted) => {
+      const document = vscode.workspace.textDocuments.find((one) => one.uri.path.endsWith(`/${wanted}`));
+      return document?.getText() ?? null;
+    }, name);
+  }
+
   async textIs(expected: string): Promise<void> {
     await eventually(`the text ${JSON.stringify(expected)}`, async () => {
       const text = await this.text();
@@ -57,6 +65,14 @@ export class Documents {
       const place = vscode.window.activeTextEditor?.selection.active;
       if (place === undefined) throw new Error('no editor is active');
       return { line: place.line, character: place.character };
+    }, undefined);
+  }
+
+  /** What is selected in the active editor. */
+  async selected(): Promise<string> {
+    return this.probe.evaluate((vscode) => {
+      const editor = vscode.window.activeTextEditor;
+      return editor?.document.getText(editor.selection) ?? '';
     }, undefined);
   }
 

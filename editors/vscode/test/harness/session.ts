@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Chromium } from './browser.ts';
-import { CodeServer } from './code_server.ts';
+import { CodeServer, type CodeServerOptions } from './code_server.ts';
 import { extensionFolder, mediaFolder, probeFolder, python, pythonPath, repository, steeredServer } from './places.ts';
 import { type Script, Steering } from './steering.ts';
 import { eventually } from './wait.ts';
@@ -15,11 +15,11 @@ const SHOWN = new Set(['ghost-text', 'rewrite-running', 'rewrite-review', 'rewri
 
 export class Session {
   readonly root: string;
-  readonly workspace: string;
   readonly steering: Steering;
   readonly server: CodeServer;
   readonly chromium: Chromium;
-  readonly workbench: Workbench;
+  workspace: string;
+  workbench: Workbench;
   private engine: Script['engine'] = 'scripted';
 
   private constructor(root: string, workspace: string, steering: Steering, server: CodeServer, chromium: Chromium, workbench: Workbench) {
@@ -31,27 +31,40 @@ export class Session {
     this.workbench = workbench;
   }
 
+  /** A workbench with the extension and a server that answers. */
   static async start(): Promise<Session> {
-    const root = mkdtempSync(path.join(tmpdir(), 'lacuna-vscode-'));
-    const workspace = path.join(root, 'project');
-    mkdirSync(workspace);
-    const steering = new Steering(path.join(root, 'steering'));
-    const server = await CodeServer.start({
-      root,
+    const session = await Session.open((root, steering) => ({
       extensions: { lacuna: unpacked(root), 'lacuna-probe': probeFolder },
       // What a rewrite changes is decided in the text; the stories about diffs say so themselves.
       userSettings: { 'lacuna.review.openDiff': 'never' },
       machineSettings: { 'lacuna.server.command': steeredServer(steering.folder) },
       environment: { ...pythonPath(), LACUNA_HOME: emptyHome(root) },
-    });
-    const chromium = await Chromium.start();
-    const workbench = await Workbench.open(await chromium.window(), server, workspace);
-    const session = new Session(root, workspace, steering, server, chromium, workbench);
+    }));
     // The first text wakes the server.
     await session.file('first.py', '');
-    await workbench.lacunaSays(/is ready|sleeps/, 60_000);
-    await workbench.hasSettings();
+    await session.workbench.lacunaSays(/is ready|sleeps/, 60_000);
+    await session.workbench.hasSettings();
     return session;
+  }
+
+  /** A workbench with a folder `project`, and around it what `surroundings` says. */
+  static async open(surroundings: (root: string, steering: Steering) => Omit<CodeServerOptions, 'root'>): Promise<Session> {
+    const root = mkdtempSync(path.join(tmpdir(), 'lacuna-vscode-'));
+    const workspace = path.join(root, 'project');
+    mkdirSync(workspace);
+    const steering = new Steering(path.join(root, 'steering'));
+    const server = await CodeServer.start({ root, ...surroundings(root, steering) });
+    const chromium = await Chromium.start();
+    const workbench = await Workbench.open(await chromium.window(), server, workspace);
+    return new Session(root, workspace, steering, server, chromium, workbench);
+  }
+
+  /** The same window with another folder of this run in it. */
+  async move(name: string): Promise<Workbench> {
+    this.workspace = path.join(this.root, name);
+    mkdirSync(this.workspace, { recursive: true });
+    this.workbench = await Workbench.open(this.workbench.page, this.server, this.workspace);
+    return this.workbench;
   }
 
   /** A file in the workspace, opened; its path. */
@@ -106,7 +119,8 @@ function unpacked(root: string): string {
   return path.join(folder, 'extension');
 }
 
-function packaged(): string {
+/** The newest package. */
+export function packaged(): string {
   const files = readdirSync(extensionFolder).filter((name) => name.endsWith('.vsix')).map((name) => path.join(extensionFolder, name));
   const newest = files.toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];
   if (newest === undefined) throw new Error(`no package in ${extensionFolder}: run \`npm run package\` there first`);

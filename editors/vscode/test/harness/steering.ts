@@ -21,12 +21,22 @@ export interface Script {
   readonly engine?: 'scripted' | 'process' | 'model';
   readonly environment?: Readonly<Record<string, string>>;
   readonly replies?: readonly Answer[];
-  /** What other commands of `lacuna` print: arguments → output, exit code and seconds for each line. */
-  readonly commands?: Readonly<Record<string, { readonly out: string; readonly code?: number; readonly line_s?: number }>>;
+  /** What other commands of `lacuna` do: arguments, or the first of them → see `steered_server.py`. */
+  readonly commands?: Readonly<Record<string, Played>>;
+}
+
+export interface Played {
+  readonly out?: string;
+  readonly err?: string;
+  readonly code?: number;
+  /** Seconds for each line. */
+  readonly line_s?: number;
+  /** Writes the page of a trace where `--out` says. */
+  readonly page?: boolean;
 }
 
 export interface Seen {
-  readonly event: 'start' | 'request' | 'cancelled';
+  readonly event: 'start' | 'request' | 'cancelled' | 'input';
   readonly pid: number;
   readonly id?: string;
   readonly type?: 'Fill' | 'Rewrite';
@@ -35,6 +45,8 @@ export interface Seen {
   readonly selection?: string;
   readonly instruction?: string;
   readonly seed?: number;
+  /** What a command was given on its standard input. */
+  readonly text?: string;
 }
 
 export class Steering {
@@ -67,6 +79,12 @@ export class Steering {
   /** The servers started so far, oldest first. */
   servers(): readonly Seen[] {
     return this.seen().filter((seen) => seen.event === 'start' && seen.arguments?.[0] === 'lsp');
+  }
+
+  /** Calls of another command than `lsp` so far: their arguments. */
+  calls(command: string): readonly (readonly string[])[] {
+    const starts = this.seen().filter((seen) => seen.event === 'start' && seen.arguments?.[0] === command);
+    return starts.map((seen) => seen.arguments ?? []);
   }
 
   /** Requests of one type so far. */

@@ -24,3 +24,13 @@ export async function eventually<T>(
     await pause(50);
   }
 }
+
+/** Whether a process of that number runs. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -141,6 +141,11 @@ export class Workbench {
     }, ACTIVE_EDITOR);
   }
 
+  /** How many stretches of the active editor have the colour of a selection. */
+  async stripes(): Promise<number> {
+    return this.activeEditor.locator('.selected-text').count();
+  }
+
   /** The extension's own item; the server's progress has one of its own while it lasts. */
   get statusItem(): Locator {
     return this.page.locator('.statusbar-item[id="lacuna.lacuna.lacuna.status"]');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { assert, command, eventually, lacuna, reply, show, steering, textIs } from './help.ts';
-import { pause } from '../harness/wait.ts';
+import { isAlive, pause } from '../harness/wait.ts';
 import type { HostTest } from './suite.ts';
 
 interface Manifest {
@@ -115,13 +115,4 @@ async function takeGhostText(editor: vscode.TextEditor, expected: string): Promi
 async function acceptances(): Promise<number> {
   const { suggestions } = await command<{ suggestions: { accepted: number } }>('lacuna.status');
   return suggestions.accepted;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -6,14 +6,17 @@ import { homeWithModels } from '../harness/session.ts';
 import { eventually } from '../harness/wait.ts';
 import { nothingLeft, review, rewrite } from './rewrite.ts';
 import type { Tell } from './story.ts';
+import { tracePage } from './trace.ts';
 
 const LOAD_MS = 240_000;
 const AREA = 'def area(width, height):\n    """Return the area of a rectangle."""\n    return width * height\n';
 
 export function modelStories(tell: Tell): void {
-  tell('the default model: ghost text, a rewrite and two holes', async (session, workbench) => {
+  tell('the default model: ghost text, a rewrite, two holes and a trace', async (session, workbench) => {
     const home = homeWithModels(session.root);
     await session.restart({ engine: 'model', environment: { LACUNA_HOME: home } });
+    // What the model writes is looked at, not how fast it does on this machine: no text is cut off by its deadline.
+    await workbench.documents.setting('lacuna.inlineCompletion.deadlineMs', 0);
     try {
       await session.file('shapes.py', `${AREA}\n\ndef perimeter(width, height):\n`);
       await workbench.lacunaSays(/is ready/, LOAD_MS);
@@ -38,7 +41,14 @@ export function modelStories(tell: Tell): void {
       await workbench.run('Lacuna: Fill Holes');
       await eventually('both holes', async () => !(await workbench.documents.text()).includes('<fill>'), LOAD_MS);
       assert.ok((await workbench.documents.text()).includes('return width * height'));
+
+      await session.file('traced-by-model.py', `${AREA}\n\ndef square(side):\n    return \n`);
+      await workbench.documents.select({ line: 6, character: 11 });
+      await workbench.run('Lacuna: Show Trace');
+      await tracePage(workbench).locator('#status', { hasText: /Step 1 of \d+/ }).waitFor({ timeout: LOAD_MS });
+      await session.picture('model-trace');
     } finally {
+      await workbench.documents.setting('lacuna.inlineCompletion.deadlineMs', undefined);
       const environment = { ...process.env, LACUNA_HOME: home, PYTHONPATH: repository };
       execFileSync(python(), ['-m', 'engine.cli.main', 'engine', 'stop'], { env: environment, stdio: 'ignore' });
     }

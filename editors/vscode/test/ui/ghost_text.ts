@@ -32,6 +32,23 @@ export function ghostTextStories(tell: Tell): void {
     await workbench.documents.textIs('values = [1]\ntotal = sum');
   });
 
+  tell('one line is taken with Ctrl+Alt+Right, then the next', async (session, workbench) => {
+    session.steering.reply({ when: 'def add', text: '(a, b):\n    total = a + b\n    return total' });
+    await session.file('line.py', 'import math\n\n');
+    await workbench.documents.select({ line: 2, character: 0 });
+    await workbench.type('def add');
+    await workbench.ghostWith('return total');
+    await workbench.press('Control+Alt+ArrowRight');
+    await workbench.documents.textIs('import math\n\ndef add(a, b):\n');
+    await workbench.ghostWith('total = a + b');
+    await workbench.press('Control+Alt+ArrowRight');
+    await workbench.documents.textIs('import math\n\ndef add(a, b):\n    total = a + b\n');
+    await workbench.ghostWith('return total');
+    await workbench.press('Escape');
+    await workbench.noGhost();
+    await workbench.documents.textIs('import math\n\ndef add(a, b):\n    total = a + b\n');
+  });
+
   tell('typing along a suggestion keeps it and shortens it', async (session, workbench) => {
     session.steering.reply({ when: 'result = ', text: 'compute(1)' });
     await session.file('along.py', '\n');

@@ -48,6 +48,7 @@ export function rewriteStories(tell: Tell): void {
       assert.ok(new Set(rows.map((row) => row.color)).size >= 2, 'what is settled looks different');
       return true;
     });
+    assert.equal(await workbench.stripes(), 0, 'nothing of a selection shines through a draft');
     await session.picture('rewrite-running');
     assert.equal(await workbench.documents.text(), BEFORE, 'a draft is not in the document');
     await review(workbench);
@@ -93,6 +94,7 @@ export function rewriteStories(tell: Tell): void {
     await eventually('the engine to hear of it', () => session.steering.seen().at(-1)?.event === 'cancelled');
     assert.equal(await workbench.documents.text(), BEFORE);
     assert.equal(await workbench.toasts.count(), 0, 'who cancels need not be told');
+    assert.equal(await workbench.documents.selected(), AREA, 'what was selected is selected again');
   });
 
   tell('lines above move a rewrite, and typing elsewhere goes on', async (session, workbench) => {

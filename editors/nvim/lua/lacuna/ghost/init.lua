@@ -3,16 +3,17 @@
 --- One state for each buffer. The newest request wins; what it brings is fitted to what stands at the cursor then, so
 --- an answer that comes late shows nothing wrong.
 
+local acceptance = require("lacuna.ghost.acceptance")
 local builtin = require("lacuna.ghost.builtin")
 local clients = require("lacuna.clients")
+local cursor = require("lacuna.ghost.cursor")
 local menus = require("lacuna.ghost.menus")
 local offers = require("lacuna.ghost.offer")
 local options = require("lacuna.options")
 local pause = require("lacuna.pause")
-local positions = require("lacuna.positions")
 local protocol = require("lacuna.protocol")
-local requests = require("lacuna.requests")
-local status = require("lacuna.status")
+local question = require("lacuna.ghost.question")
+local unserved = require("lacuna.ghost.unserved")
 local view = require("lacuna.ghost.view")
 
 ---@class lacuna.ghost.State
@@ -28,36 +29,11 @@ local M = {}
 ---@type table<integer, lacuna.ghost.State>
 local states = {}
 
----@type table<integer, true> buffers in which something was typed that no server could be asked about yet
-local unserved = {}
----@type table<integer, true> clients that know their settings: before that they suggest nothing
-local is_told = {}
-
 ---@param buf integer
 ---@return lacuna.ghost.State
 local function state_of(buf)
   states[buf] = states[buf] or { offers = {}, index = 1, chosen = false }
   return states[buf]
-end
-
----@return integer row
----@return integer col
----@return string line
-local function cursor()
-  local at = vim.api.nvim_win_get_cursor(0)
-  return at[1] - 1, at[2], vim.api.nvim_get_current_line()
-end
-
----@param buf integer
----@return string
-local function place(buf)
-  local row, col = cursor()
-  return ("%d:%d:%d"):format(vim.api.nvim_buf_get_changedtick(buf), row, col)
-end
-
----@return boolean
-local function is_inserting()
-  return vim.api.nvim_get_mode().mode:sub(1, 1) == "i"
 end
 
 ---@param buf integer
@@ -69,7 +45,7 @@ local function current(buf)
     return nil
   end
   local offer = state.offers[state.index]
-  local left = offer and offers.left(offer, cursor())
+  local left = offer and offers.left(offer, cursor.at())
   if left then
     return offer, left
   end
@@ -93,36 +69,15 @@ end
 ---@return boolean whether something is shown
 local function redraw(buf)
   local offer, left = current(buf)
-  if not offer or not left or menus.is_open() or not is_inserting() then
+  if not offer or not left or menus.is_open() or not cursor.is_inserting() then
     view.clear(buf)
     return false
   end
   local state = state_of(buf)
   local hint = state.chosen and ("(%d/%d)"):format(state.index, #state.offers) or nil
-  local row, col = cursor()
+  local row, col = cursor.at()
   view.show(buf, row, col, left, hint)
   return true
-end
-
----@param buf integer
----@param client vim.lsp.Client
----@param items lsp.InlineCompletionItem[]
----@return lacuna.ghost.Offer[]
-local function offers_from(buf, client, items)
-  local row, col, line = cursor()
-  local found = {}
-  for _, item in ipairs(items) do
-    local first, start, stop = row, col, col
-    if item.range then
-      first, start = positions.to_bytes(buf, item.range.start, client.offset_encoding)
-      _, stop = positions.to_bytes(buf, item.range["end"], client.offset_encoding)
-    end
-    local offer = offers.new(first, start, stop, col, line, item)
-    if offers.left(offer, row, col, line) then
-      found[#found + 1] = offer
-    end
-  end
-  return found
 end
 
 ---@param buf integer
@@ -137,27 +92,20 @@ local function ask(buf, trigger, then_do)
   if state.handle then
     state.handle.cancel()
   end
-  local row, col = cursor()
-  local here = place(buf)
+  local here = cursor.place(buf)
   state.asked_at = here
-  local params = {
-    textDocument = { uri = vim.uri_from_bufnr(buf) },
-    position = positions.to_lsp(buf, row, col, client.offset_encoding),
-    context = { triggerKind = trigger },
-  }
-  state.handle = requests.send(client, protocol.INLINE_COMPLETION, params, buf, function(outcome)
+  state.handle = question.ask(buf, client, trigger, function(items)
     if states[buf] ~= state or state.asked_at ~= here then
       return
     end
     state.handle = nil
-    local result = outcome.kind == "result" and outcome.result or {}
-    if #(result.items or result) == 0 and not (is_told[client.id] and status.is_ready(client.id)) then
-      unserved[buf] = true
+    if #items == 0 then
+      unserved.came_empty(buf, client.id)
     end
-    if not is_inserting() or buf ~= vim.api.nvim_get_current_buf() or place(buf) ~= here then
+    if not cursor.is_inserting() or buf ~= vim.api.nvim_get_current_buf() or cursor.place(buf) ~= here then
       return
     end
-    state.offers, state.index, state.chosen = offers_from(buf, client, result.items or result), 1, false
+    state.offers, state.index, state.chosen = question.offers_of(buf, client, items), 1, false
     if then_do then
       then_do(state)
     end
@@ -181,11 +129,11 @@ end
 --- The text or the cursor moved in insert mode.
 ---@param buf integer
 function M.moved(buf)
-  if not M.is_wanted(buf) or not is_inserting() then
+  if not M.is_wanted(buf) or not cursor.is_inserting() then
     forget(buf)
     return
   end
-  local here = place(buf)
+  local here = cursor.place(buf)
   local state = state_of(buf)
   if state.dismissed == here then
     return
@@ -217,72 +165,27 @@ function M.is_shown()
     return builtin.is_shown(buf)
   end
   local _, left = current(buf)
-  return left ~= nil and vim.bo[buf].modifiable and state_of(buf).dismissed ~= place(buf) and is_inserting()
+  local is_dismissed = state_of(buf).dismissed == cursor.place(buf)
+  return left ~= nil and vim.bo[buf].modifiable and not is_dismissed and cursor.is_inserting()
 end
 
 ---@param buf integer
----@param row integer
----@param col integer
----@param stop integer
----@param text string
-local function insert(buf, row, col, stop, text)
-  local lines = vim.split(text, "\n", { plain = true })
-  vim.api.nvim_buf_set_text(buf, row, col, row, stop, lines)
-  local last = #lines[#lines] + (#lines == 1 and col or 0)
-  vim.api.nvim_win_set_cursor(0, { row + #lines, last })
-end
-
----@param buf integer
----@param offer lacuna.ghost.Offer
-local function tell_accepted(buf, offer)
-  local client = clients.of(buf)
-  if client and offer.command then
-    client:exec_cmd(offer.command, { bufnr = buf }, function() end)
-  end
-end
-
---- Insert a part of what is shown. The rest of it stays.
----@param buf integer
----@param offer lacuna.ghost.Offer
----@param left lacuna.ghost.Left
----@param part string
-local function accept_part(buf, offer, left, part)
-  local row, col = cursor()
-  local remaining = left.text:sub(#part + 1)
-  local keeps_rest = left.rest ~= "" and offers.around({ text = remaining, rest = left.rest }) ~= nil
-  local rest = keeps_rest and left.rest or ""
-  insert(buf, row, col, keeps_rest and col or col + #left.rest, part)
-  local state = state_of(buf)
-  local new_row, new_col = cursor()
-  state.offers = {
-    { row = new_row, col = new_col, text = remaining, rest = rest, behind = offer.behind, command = offer.command },
-  }
-  state.index, state.chosen = 1, false
-  if builtin.is_on(buf) then
-    forget(buf)
-  else
-    redraw(buf)
-  end
-end
-
----@param buf integer
----@param part "all"|"word"|"line"
+---@param part lacuna.ghost.Part
 ---@param offer lacuna.ghost.Offer
 ---@param left lacuna.ghost.Left
 local function put_in(buf, part, offer, left)
-  local piece = part == "word" and offers.first_word(left.text) or part == "line" and offers.first_line(left.text)
-  if piece and piece ~= "" and piece ~= left.text then
-    accept_part(buf, offer, left, piece)
+  local rest = acceptance.put_in(buf, part, offer, left)
+  if not rest or builtin.is_on(buf) then
+    forget(buf)
     return
   end
-  local row, col = cursor()
-  forget(buf)
-  insert(buf, row, col, col + #left.rest, left.text)
-  tell_accepted(buf, offer)
+  local state = state_of(buf)
+  state.offers, state.index, state.chosen = { rest }, 1, false
+  redraw(buf)
 end
 
 --- Put in what is shown, all of it or its first word or line.
----@param part "all"|"word"|"line"
+---@param part lacuna.ghost.Part
 ---@return boolean whether there was something
 function M.accept(part)
   local buf = vim.api.nvim_get_current_buf()
@@ -315,7 +218,7 @@ end
 ---@param step integer
 function M.choose(step)
   local buf = vim.api.nvim_get_current_buf()
-  if not is_inserting() or not clients.is_text(buf) then
+  if not cursor.is_inserting() or not clients.is_text(buf) then
     return
   end
   if builtin.is_on(buf) then
@@ -346,7 +249,7 @@ function M.dismiss()
   end
   forget(buf)
   if was_shown then
-    state_of(buf).dismissed = place(buf)
+    state_of(buf).dismissed = cursor.place(buf)
   end
   return was_shown
 end
@@ -355,11 +258,10 @@ end
 ---@param client_id integer
 ---@param what "settings"|"engine"
 function M.ready(client_id, what)
-  is_told[client_id] = is_told[client_id] or what == "settings" or nil
+  unserved.ready(client_id, what)
   local buf = vim.api.nvim_get_current_buf()
   local is_its_own = (clients.of(buf) or {}).id == client_id
-  if unserved[buf] and is_told[client_id] and is_its_own and is_inserting() then
-    unserved[buf] = nil
+  if is_its_own and cursor.is_inserting() and unserved.take(buf, client_id) then
     state_of(buf).asked_at = nil
     M.moved(buf)
   end
@@ -382,7 +284,7 @@ function M.listen(group)
           M.moved(event.buf)
         end
       elseif event.event == "TextChangedI" or event.event == "TextChangedP" then
-        unserved[event.buf] = true
+        unserved.note(event.buf)
       end
     end,
   })
@@ -390,7 +292,7 @@ function M.listen(group)
     group = group,
     callback = function(event)
       if event.event ~= "LspDetach" then
-        unserved[event.buf] = nil
+        unserved.forget(event.buf)
       end
       M.left(event.buf)
     end,

@@ -17,6 +17,10 @@
 ---@field review_keys string
 ---@field accepted_tick? integer
 
+---@class lacuna.rewrite.Rows
+---@field row integer
+---@field end_row integer inclusive
+
 local M = {}
 
 ---@type lacuna.rewrite.Job[]
@@ -69,16 +73,20 @@ function M.of_draft(params, client_id)
   return same[1]
 end
 
---- The rewrites on whose lines another job of the buffer stands.
----@param job lacuna.rewrite.Job
+--- The rewrites of a buffer that share a row with one of some stretches.
+---@param buf integer
+---@param stretches lacuna.rewrite.Rows[]
+---@param except? lacuna.rewrite.Job
 ---@return lacuna.rewrite.Job[]
-function M.under(job)
-  local at = job.region:bounds()
-  return vim.tbl_filter(function(other)
-    local theirs = other.region:bounds()
-    local is_apart = theirs.end_row < at.row or theirs.row > at.end_row
-    return other ~= job and other.kind == "rewrite" and not is_apart
-  end, M.of(job.buf))
+function M.rewrites_on(buf, stretches, except)
+  return vim.tbl_filter(function(job)
+    local theirs = job.region:bounds()
+    return job ~= except
+      and job.kind == "rewrite"
+      and vim.iter(stretches):any(function(at)
+        return theirs.end_row >= at.row and theirs.row <= at.end_row
+      end)
+  end, M.of(buf))
 end
 
 --- What runs in any buffer.

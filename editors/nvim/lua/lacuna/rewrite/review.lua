@@ -121,12 +121,15 @@ function M.close(job)
   M.draw_hint(job)
 end
 
----@param count integer
-local function tell_left_out(count)
-  notice.tell(
-    ("%d change%s left out: the text there is another one now"):format(count, count == 1 and " was" or "s were"),
-    vim.log.levels.WARN
-  )
+--- Some changes went: say which of them nobody chose to lose, and draw what is left to do.
+---@param job lacuna.rewrite.Job
+---@param left_out integer
+local function settle(job, left_out)
+  if left_out > 0 then
+    local how_many = ("%d change%s"):format(left_out, left_out == 1 and " was" or "s were")
+    notice.tell(how_many .. " left out: the text there is another one now", vim.log.levels.WARN)
+  end
+  M.draw_hint(job)
 end
 
 ---@param job lacuna.rewrite.Job
@@ -175,10 +178,7 @@ function M.decide(job, chosen, is_accepted)
     end
     drop(job, chosen[number])
   end
-  if stale > 0 then
-    tell_left_out(stale)
-  end
-  M.draw_hint(job)
+  settle(job, stale)
 end
 
 --- The text was changed: a change of what is not there any more goes, the others are drawn around what is there now.
@@ -194,10 +194,17 @@ function M.edited(job)
       drop(job, proposal)
     end
   end
-  if stale > 0 then
-    tell_left_out(stale)
-  end
-  M.draw_hint(job)
+  settle(job, stale)
+end
+
+---@param job lacuna.rewrite.Job
+---@param is_it fun(at: lacuna.rewrite.Bounds): boolean
+---@return lacuna.rewrite.Proposal? the first of that kind, else the first
+local function first_where(job, is_it)
+  local found = vim.iter(job.proposals):find(function(proposal)
+    return is_it(proposal.region:bounds())
+  end)
+  return found or job.proposals[1]
 end
 
 --- The change a row belongs to, else the next one below, else the first.
@@ -205,12 +212,9 @@ end
 ---@param row integer
 ---@return lacuna.rewrite.Proposal?
 function M.at(job, row)
-  for _, proposal in ipairs(job.proposals) do
-    if proposal.region:bounds().end_row >= row then
-      return proposal
-    end
-  end
-  return job.proposals[1]
+  return first_where(job, function(at)
+    return at.end_row >= row
+  end)
 end
 
 --- The first change below a row, else the first.
@@ -218,12 +222,9 @@ end
 ---@param row integer
 ---@return lacuna.rewrite.Proposal?
 function M.below(job, row)
-  for _, proposal in ipairs(job.proposals) do
-    if proposal.region:bounds().row > row then
-      return proposal
-    end
-  end
-  return job.proposals[1]
+  return first_where(job, function(at)
+    return at.row > row
+  end)
 end
 
 return M

@@ -1,0 +1,83 @@
+"""Who is at an engine's address: nobody, one that answers a greeting, or one that accepts and says nothing.
+
+A process that is suspended still accepts: the system does that for it. Only an answer shows that somebody lives.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.protocol import codec
+from engine.protocol.address import LOOPBACK, Address, read_endpoint
+from engine.protocol.errors import EngineError
+from engine.protocol.messages import PROTOCOL_VERSION, Hello
+
+PROBE_S = 3.0
+# The level and name of macOS's LOCAL_PEERPID (sys/un.h), which Python's socket module does not have.
+_SOL_LOCAL, _LOCAL_PEERPID = 0, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a probe found. `pid` is the process that listens there, where the system tells and it is this user's."""
+
+    state: Literal["absent", "answers", "mute"]
+    pid: int | None = None
+
+
+def probe(address: Address, limit_s: float = PROBE_S) -> Found:
+    """Greet whoever listens at `address`, and wait up to `limit_s` seconds for a word."""
+    try:
+        line, token = _connect(address, limit_s)
+    except (TimeoutError, BlockingIOError):
+        # Its queue of connections is full, and nobody takes any out of it.
+        return Found("mute")
+    except (OSError, EngineError):
+        return Found("absent")
+    with line:
+        pid = _listener(line)
+        try:
+            line.sendall(codec.encode(Hello(PROTOCOL_VERSION, "lacuna-claim", token)))
+            said = line.recv(1)
+        except TimeoutError:
+            return Found("mute", pid)
+        except OSError:
+            return Found("absent")
+    # An end without a word is one who leaves.
+    return Found("answers", pid) if said else Found("absent")
+
+
+def _connect(address: Address, limit_s: float) -> tuple[socket.socket, str]:
+    if address.transport == "tcp":
+        endpoint = read_endpoint(address.path)
+        return socket.create_connection((LOOPBACK, endpoint.port), timeout=limit_s), endpoint.token
+    line = socket.socket(socket.AF_UNIX)
+    line.settimeout(limit_s)
+    try:
+        line.connect(str(address.path))
+    except OSError:
+        line.close()
+        raise
+    return line, ""
+
+
+def _listener(line: socket.socket) -> int | None:
+    """The process at the other end of a Unix socket, if it is another one of this user's."""
+    if line.family != getattr(socket, "AF_UNIX", None):
+        return None
+    system = platform.system()
+    try:
+        if system == "Linux":
+            pid, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            return pid if pid > 0 and user == os.getuid() and pid != os.getpid() else None
+        if system == "Darwin":
+            (pid,) = struct.unpack("i", line.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, 4))
+            return pid if pid > 0 and pid != os.getpid() else None
+    except OSError:
+        pass
+    return None

@@ -1,0 +1,208 @@
+"""Who may serve at an address: the lock, and what becomes of one who holds it and answers nobody."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+import pytest
+
+from engine.claim import MUTE_PROBES, EngineLock
+from engine.listener import Listener
+from engine.probe import Found, probe
+from engine.protocol.address import Address, Transport, engine_address, make_private
+from engine.protocol.errors import EngineError
+from tests.fakes.raw_client import PATIENCE_S, short_home
+
+NOBODY = Found("absent")
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with short_home() as folder:
+        yield folder
+
+
+def address_in(home: Path, transport: Transport = "auto") -> Address:
+    address = engine_address("scripted", {"LACUNA_HOME": str(home)}, transport)
+    make_private(address)
+    return address
+
+
+@contextmanager
+def listening(address: Address, say: bytes | None) -> Iterator[None]:
+    """Somebody in this process who accepts everybody, and says `say` to each (None: nothing, and keeps the line)."""
+    listener = Listener(address)
+    kept = []
+
+    def attend() -> None:
+        while True:
+            try:
+                line, _ = listener.socket.accept()
+            except OSError:
+                return
+            kept.append(line)
+            if say is not None:
+                line.sendall(say)
+                line.close()
+
+    thread = threading.Thread(target=attend)
+    thread.start()
+    try:
+        yield
+    finally:
+        listener.socket.shutdown(2)
+        listener.socket.close()
+        thread.join(PATIENCE_S)
+        for line in kept:
+            line.close()
+
+
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+def test_a_probe_tells_who_lives_from_who_only_accepts(home: Path, transport: Transport) -> None:
+    address = address_in(home, transport)
+    assert probe(address) == NOBODY
+    with listening(address, b"\0"):
+        assert probe(address).state == "answers"
+    with listening(address, None):
+        assert probe(address, limit_s=0.05).state == "mute"
+    with listening(address, b""):
+        assert probe(address) == NOBODY, "one that ends the line without a word is leaving"
+    assert probe(address) == NOBODY
+
+
+def test_a_claim_waits_for_an_engine_that_is_leaving(home: Path) -> None:
+    leaving = EngineLock(address_in(home))
+    leaving.claim()
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            leaving.release()
+
+    waiting = EngineLock(address_in(home))
+    assert waiting.claim(pause=pause) == "ours"
+    assert len(pauses) == 3
+    waiting.release()
+
+
+def test_the_second_claim_finds_who_serves(home: Path) -> None:
+    first = EngineLock(address_in(home))
+    assert first.claim() == "ours"
+    assert EngineLock(address_in(home), lambda _: Found("answers", 1)).claim() == "served"
+    first.release()
+    second = EngineLock(address_in(home))
+    assert second.claim() == "ours"
+    second.release()
+
+
+def test_a_lock_nobody_answers_for_is_an_error_a_person_can_act_on(home: Path) -> None:
+    hung = EngineLock(address_in(home))
+    hung.claim()
+    with pytest.raises(EngineError, match="does not answer") as caught:
+        EngineLock(address_in(home)).claim(limit_s=1.0, pause=lambda _: None)
+    assert "scripted" in caught.value.remedy
+    hung.release()
+
+
+def test_a_lock_whose_file_was_removed_is_no_right_to_serve_any_more(home: Path) -> None:
+    address = address_in(home)
+    first, second = EngineLock(address), EngineLock(address)
+    assert not first.is_ours()
+    first.claim()
+    assert first.is_ours()
+    address.lock.unlink()
+    assert not first.is_ours()
+    assert second.claim() == "ours"
+    assert (first.is_ours(), second.is_ours()) == (False, True)
+    second.release()
+    assert not second.is_ours()
+    first.release()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_lock_that_cannot_be_made_is_an_error_a_person_can_act_on(
+    home: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, "said by the system")
+
+    lock = EngineLock(address_in(home))
+    monkeypatch.setattr(filelock.FileLock, "acquire", fail)
+    with pytest.raises(EngineError, match="said by the system") as caught:
+        lock.claim()
+    assert (caught.value.kind, "LACUNA_HOME" in caught.value.remedy) == ("unsafe_address", True)
+
+
+# One that holds the lock and answers nobody
+
+HOLDER = """
+import sys
+from engine.claim import EngineLock
+from engine.listener import Listener
+from engine.protocol.address import engine_address
+address = engine_address("scripted", {"LACUNA_HOME": sys.argv[1]})
+lock = EngineLock(address)
+assert lock.claim() == "ours"
+listener = Listener(address)
+print("holds", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the lock and the socket, accepts by the system's hand, and says nothing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "holds\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def looking(found: Callable[[Address], Found], seen: list[Found]) -> Callable[[Address], Found]:
+    def look(address: Address) -> Found:
+        seen.append(found(address))
+        return seen[-1]
+
+    return look
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system does not tell who listens")
+def test_one_that_answers_nobody_is_ended_and_its_place_taken(home: Path, holder: subprocess.Popen[str]) -> None:
+    seen: list[Found] = []
+    lock = EngineLock(address_in(home), looking(lambda address: probe(address, limit_s=0.1), seen))
+    assert lock.claim() == "ours"
+    assert seen[:MUTE_PROBES] == [Found("mute", holder.pid)] * MUTE_PROBES
+    assert holder.wait(PATIENCE_S) == -signal.SIGKILL
+    lock.release()
+
+
+def test_one_that_answers_in_time_is_not_ended(home: Path, holder: subprocess.Popen[str]) -> None:
+    mute, answers = Found("mute", holder.pid), Found("answers", holder.pid)
+    for last in (answers, NOBODY):
+        script = iter([*[mute] * (MUTE_PROBES - 1), last, *[mute] * (MUTE_PROBES - 1), answers])
+
+        def look(_: Address, script: Iterator[Found] = script) -> Found:
+            return next(script)
+
+        assert EngineLock(address_in(home), look).claim() == "served"
+    assert holder.poll() is None
+
+
+def test_where_nobody_says_who_it_is_nothing_is_ended(home: Path, holder: subprocess.Popen[str]) -> None:
+    lock = EngineLock(address_in(home), lambda _: Found("mute"))
+    with pytest.raises(EngineError, match="does not answer"):
+        lock.claim(limit_s=1.0, pause=lambda _: None)
+    assert holder.poll() is None

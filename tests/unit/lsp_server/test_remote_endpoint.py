@@ -1,0 +1,178 @@
+"""Where a remote engine may be, its token, and which documents may go there."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from engine.protocol.errors import EngineError
+from lsp_server.document import Document
+from lsp_server.privacy import explained, refusal
+from lsp_server.remote.allowed import may_leave, notice_of_leaving
+from lsp_server.remote.choice import EngineChoice, choice_of
+from lsp_server.remote.endpoint import LONGEST_TOKEN, endpoint_of, host_of, leaves_for, read_token
+from lsp_server.settings import Settings, parse
+from lsp_server.settings_schema import vscode_configuration, vscode_restricted
+from lsp_server.workspace import Workspace
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "host", "stays"),
+    [
+        ("https://engine.example.org", "https://engine.example.org", "engine.example.org", False),
+        ("https://engine.example.org:8443/v1/", "https://engine.example.org:8443/v1", "engine.example.org:8443", False),
+        ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1", "127.0.0.1:8080", True),
+        ("http://localhost:11434", "http://localhost:11434", "localhost:11434", True),
+        ("http://[::1]:8000", "http://[::1]:8000", "[::1]:8000", True),
+        ("https://[2001:db8::1]/x", "https://[2001:db8::1]/x", "[2001:db8::1]", False),
+        ("HTTPS://Engine.Example.ORG/V1", "https://engine.example.org/V1", "engine.example.org", False),
+    ],
+)
+def test_addresses_that_can_be_used(url: str, address: str, host: str, stays: bool) -> None:
+    endpoint = endpoint_of(EngineChoice(url))
+    assert (endpoint.url, endpoint.host, endpoint.is_loopback) == (address, host, stays)
+    assert bool(leaves_for(EngineChoice(url))) is not stays
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://engine.example.org",
+        "http://10.0.0.5:8000",
+        "http://127.0.0.1.example.org",
+        "http://localhost.example.org",
+        "http://0.0.0.0:8000",
+        "ftp://engine.example.org",
+        "engine.example.org:8000",
+        "https://",
+        "https://user:secret@engine.example.org",
+        "https://token@engine.example.org",
+        "https://engine.example.org/v1?key=secret",
+        "https://engine.example.org/#x",
+        "https://engine.example.org:99999",
+        "https://engine .example.org",
+        "https://[::1",
+        "/etc/passwd",
+    ],
+)
+def test_addresses_that_cannot(url: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        endpoint_of(EngineChoice(url))
+    assert caught.value.kind == "unsafe_address"
+    assert caught.value.remedy
+    # What an address may hold by mistake is shown to nobody.
+    assert "secret" not in caught.value.message + caught.value.remedy
+    assert host_of(EngineChoice(url))
+
+
+def test_a_token_is_the_file_s_one_line_and_is_shown_nowhere(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("sk-abc123\n")
+    file.chmod(0o600)
+    endpoint = endpoint_of(EngineChoice("https://engine.example.org", token_file=str(file)))
+    assert endpoint.token == "sk-abc123"
+    assert "sk-abc123" not in repr(endpoint)
+
+
+def test_a_token_that_others_can_read_is_used_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "token"
+    file.write_text("sk-abc123")
+    file.chmod(0o644)
+    with caplog.at_level(logging.WARNING):
+        assert read_token(str(file)) == "sk-abc123"
+    assert "chmod 600" in caplog.text
+    assert "sk-abc123" not in caplog.text
+
+
+@pytest.mark.parametrize("raw", [b"", b"\n", b"two words", b"a\nb", b"a\r\nX-Other: b", b"\xff\xfe", b"x" * 5000])
+def test_what_is_no_token_never_gets_into_a_header(tmp_path: Path, raw: bytes) -> None:
+    assert len(b"x" * 5000) > LONGEST_TOKEN
+    file = tmp_path / "token"
+    file.write_bytes(raw)
+    file.chmod(0o600)
+    with pytest.raises(EngineError) as caught:
+        read_token(str(file))
+    assert caught.value.kind == "bad_token"
+
+
+@pytest.mark.parametrize("name", ["missing", ".", "a\0b"])
+def test_a_token_file_that_is_none(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        read_token(f"{tmp_path}/{name}")
+    assert caught.value.kind == "unsafe_address"
+
+
+def there(folder: Path, *, url: str = "https://engine.example.org") -> Settings:
+    return Settings(engine_url=url, engine_allow_folders=(str(folder),))
+
+
+def test_documents_leave_from_the_named_folders_only(tmp_path: Path) -> None:
+    allowed = tmp_path / "open"
+    settings = there(allowed)
+    assert may_leave((allowed / "a" / "b.py").as_uri(), settings)
+    assert may_leave(f"vscode-notebook-cell:{allowed}/n.ipynb#W0s", settings)
+    assert not may_leave((tmp_path / "opened" / "b.py").as_uri(), settings)
+    assert not may_leave((allowed / ".." / "secret" / "b.py").as_uri(), settings)
+    assert not may_leave(f"file://{allowed}/%2e%2e/secret/b.py", settings)
+    assert not may_leave("untitled:Untitled-1", settings)
+    assert not may_leave(f"git:{allowed}/b.py", settings)
+
+
+def test_a_link_inside_a_named_folder_opens_nothing_outside(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "open" / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "way").symlink_to(tmp_path / "open")
+    assert not may_leave((tmp_path / "open" / "link" / "b.py").as_uri(), there(tmp_path / "open"))
+    assert may_leave((tmp_path / "open" / "b.py").as_uri(), there(tmp_path / "way"))
+
+
+def test_without_a_url_or_folders_nothing_is_held_back(tmp_path: Path) -> None:
+    assert may_leave("untitled:Untitled-1", there(tmp_path, url=""))
+    assert may_leave("untitled:Untitled-1", Settings(engine_url="https://engine.example.org"))
+
+
+def test_a_folder_that_is_no_absolute_path_opens_nothing(tmp_path: Path) -> None:
+    settings = Settings(engine_url="https://engine.example.org", engine_allow_folders=("open", "~nobody-here/x"))
+    assert not may_leave((tmp_path / "open" / "b.py").as_uri(), settings)
+
+
+def test_a_document_elsewhere_is_refused_as_a_secret_is_and_the_reason_is_the_true_one(tmp_path: Path) -> None:
+    document = Document.open((tmp_path / "b.py").as_uri(), 1, "python", "x = 1\n")
+    assert refusal(document, there(tmp_path)) is None
+    assert refusal(document, there(tmp_path / "open")) == "elsewhere"
+    assert "engine.allowFolders" in explained("elsewhere")
+
+
+def test_the_notice_names_host_and_folders() -> None:
+    assert "engine.example.org" in notice_of_leaving("engine.example.org", Settings())
+    assert "/w/app" in notice_of_leaving("h", Settings(engine_allow_folders=("/w/app",)))
+
+
+def test_neither_a_folder_nor_a_project_s_file_chooses_where_documents_go() -> None:
+    workspace = Workspace()
+    workspace.begin({"engine": {"url": "https://mine.example.org"}}, ["file:///w/app"])
+    workspace.configure_folder("file:///w/app", {"engine": {"url": "https://theirs.example.org", "allowFolders": []}})
+    assert workspace.settings_for("file:///w/app/a.py").engine_url == "https://mine.example.org"
+    properties = vscode_configuration()["properties"]
+    paths = [path for path in properties if path.startswith("lacuna.engine.")]
+    assert len(paths) == 6
+    assert {properties[path]["scope"] for path in paths} == {"machine"}
+    assert set(paths) <= set(vscode_restricted())
+
+
+def test_settings_of_the_engine_are_checked() -> None:
+    settings, problems = parse(
+        {"engine": {"url": " https://a.example.org ", "api": "soap", "timeoutMs": 1, "model": "a\nb", "tokenFile": 3}}
+    )
+    assert settings.engine_url == "https://a.example.org"
+    assert [problem.path for problem in problems] == [
+        "engine.api",
+        "engine.timeoutMs",
+        "engine.model",
+        "engine.tokenFile",
+    ]
+    assert choice_of(settings) == EngineChoice("https://a.example.org")
+    assert choice_of(Settings(engine_model="m")).is_local
