@@ -65,6 +65,10 @@ class RayPool:
                         yield frame
             except _LOST as loss:
                 log.warning("a replica was lost (%s); its job goes to another one", type(loss).__name__)
+            except EngineError as error:
+                if error.kind != "gone":
+                    raise
+                log.warning("a replica left; its job goes to another one")
             else:
                 return
         raise EngineError("gone", f"{TRIES} replicas were lost under this job", "ask again, and see the engine's log")
