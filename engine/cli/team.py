@@ -22,7 +22,7 @@ from engine.protocol.errors import EngineError
 if TYPE_CHECKING:
     from engine.team.options import TeamOptions
 
-_LOOK_S = 1.0
+_LOOK_S = 2.0
 
 
 @click.command()
@@ -149,28 +149,28 @@ def _serve(options: TeamOptions, tokens: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: leave.set())
     try:
-        ray_app.start(options, os.environ)
+        application = ray_app.start(options, os.environ)
         models = ", ".join(config.model for config in options.engines)
         click.echo(f"Serving {models} at {options.url}. Ctrl-C ends it.")
-        seen = _stamp(tokens)
+        entries, seen = options.entries, _stamp(tokens)
         while not leave.wait(_LOOK_S):
             if _stamp(tokens) != seen:
                 seen = _stamp(tokens)
-                options = _with_new_tokens(options, tokens)
-                ray_app.deploy(options)
+                entries = _read_anew(tokens, entries)
+            application.admit(entries)
     finally:
         ray_app.stop(options)
 
 
-def _with_new_tokens(options: TeamOptions, tokens: Path) -> TeamOptions:
-    """The options with what the tokens file holds by now; as they were, and a word about it, where it is damaged."""
+def _read_anew(tokens: Path, entries: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """What the tokens file holds by now; what it held, and a word about it, where it is damaged."""
     try:
         entries = read_tokens(tokens)
     except EngineError as error:
         click.echo(f"The tokens stay as they were: {error.message}.", err=True)
-        return options
+        return entries
     click.echo(f"Tokens read anew: {len(entries)} entries.")
-    return replace(options, entries=entries)
+    return entries
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -63,12 +63,12 @@ class Pool(Protocol):
 
 
 class Gate:
-    """Answers HTTP requests. `models`: those that are served, the default one first."""
+    """Answers HTTP requests. `models`: those that are served, the default one first. `book`: None until it is told."""
 
     def __init__(
         self,
         pool: Pool,
-        book: TokenBook,
+        book: TokenBook | None,
         quotas: QuotaBook,
         models: Sequence[str],
         clock: Callable[[], float] = time.monotonic,
@@ -105,6 +105,8 @@ class Gate:
             return refusal("", error)
 
     def _user(self, request: HttpRequest) -> str:
+        if self._book is None:
+            raise EngineError("loading", "the engine has just started", "ask again in a moment")
         user = self._book.user_of(bearer(request.headers.get("authorization", "")))
         if user is None:
             raise EngineError(

@@ -40,6 +40,7 @@ _GATE_REQUESTS = 4096
 """Jobs the gate holds open; quotas keep them far below."""
 _LEAVING_S = 60.0
 _START_TRIES = 3
+_ADMIT_S = 10.0
 
 
 class RayPool:
@@ -64,6 +65,10 @@ class RayPool:
                         yield frame
             except _LOST as loss:
                 log.warning("a replica was lost (%s); its job goes to another one", type(loss).__name__)
+            except EngineError as error:
+                if error.kind != "gone":
+                    raise
+                log.warning("a replica left; its job goes to another one")
             else:
                 return
         raise EngineError("gone", f"{TRIES} replicas were lost under this job", "ask again, and see the engine's log")
@@ -102,38 +107,49 @@ class GateDeployment:
     """The ingress: one `Gate`, whose books hold for all replicas."""
 
     def __init__(self, engines: DeploymentHandle[Any], models: Sequence[str], quota: Quota) -> None:
-        nobody = TokenBook(())
-        self._gate = Gate(RayPool(engines), nobody, QuotaBook(quota), models)
+        self._gate = Gate(RayPool(engines), None, QuotaBook(quota), models)
 
-    def reconfigure(self, entries: Sequence[Sequence[str]]) -> None:
-        """Called by Serve with the tokens at the start, and again when they have changed; nothing restarts."""
-        self._gate.admit(TokenBook(tuple((user, digest) for user, digest in entries)))
+    def admit(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Who may come. Told by the command again and again, so that a gate that was started anew knows it too."""
+        self._gate.admit(TokenBook(tuple(entries)))
 
     async def __call__(self, request: HttpRequest) -> Any:
         """Answer a request."""
         return await self._gate.answer(request)
 
 
-def start(options: TeamOptions, environment: Mapping[str, str]) -> None:
-    """Join or start a Ray cluster, and serve. Raises EngineError when it cannot be started."""
+class Application:
+    """What was deployed, as the command that did it sees it."""
+
+    def __init__(self, gate: DeploymentHandle[Any]) -> None:
+        self._gate = gate
+
+    def admit(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Let these users in, and nobody else. A gate that does not answer now is told the next time."""
+        try:
+            self._gate.admit.remote(list(entries)).result(timeout_s=_ADMIT_S)
+        except (TimeoutError, *_LOST) as fault:
+            log.warning("the gate does not answer (%s)", type(fault).__name__)
+
+
+def start(options: TeamOptions, environment: Mapping[str, str]) -> Application:
+    """Join or start a Ray cluster, and serve.
+
+    Raises EngineError: bad_request for certificates that are no files, gone without a cluster, internal when no
+    replica starts.
+    """
     _require_certificates(options)
     _join(options, environment)
     http: dict[str, Any] = {"host": options.host, "port": options.port}
     if options.certificate is not None:
         http |= {"ssl_certfile": str(options.certificate), "ssl_keyfile": str(options.key)}
     serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(**http))
-    deploy(options)
-
-
-def deploy(options: TeamOptions) -> None:
-    """Bring what runs to what `options` say: only what has changed is restarted.
-
-    Raises EngineError(internal) when no replica starts.
-    """
     try:
-        serve.run(_application(options), name=NAME, route_prefix="/")
+        application = Application(serve.run(_application(options), name=NAME, route_prefix="/"))
     except RuntimeError as fault:
         raise EngineError("internal", f"the replicas do not start: {fault}", "mend that, then start again") from None
+    application.admit(options.entries)
+    return application
 
 
 def stop(options: TeamOptions) -> None:
@@ -169,7 +185,6 @@ def _application(options: TeamOptions) -> Any:
         name="gate",
         ray_actor_options={"num_cpus": 0},
         max_ongoing_requests=_GATE_REQUESTS,
-        user_config=[list(entry) for entry in options.entries],
         graceful_shutdown_timeout_s=_LEAVING_S,
     )(GateDeployment)
     configs = dict(zip(models, options.engines, strict=True))

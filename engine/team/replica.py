@@ -5,7 +5,9 @@ The class is deployed by `ray_app`; nothing here reads documents into a log or k
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -22,6 +24,8 @@ from engine.runtime.environment import prepare_environment
 from engine.team.batching import BatchLimits, batched
 from engine.team.resident import ResidentEngine
 
+log = logging.getLogger(__name__)
+
 Frames = AsyncGenerator[tuple[str, Any], None]
 
 
@@ -36,6 +40,7 @@ class Engines:
         self._configs = dict(configs)
         self._limits = limits
         self._resident: list[ResidentEngine] = []
+        self._watches: list[asyncio.Task[None]] = []
 
         # A function, not a method: how many models stay is only known here.
         async def load(model: str) -> _Loaded:
@@ -44,7 +49,7 @@ class Engines:
         self._engine_of = serve.multiplexed(max_num_models_per_replica=models_at_once)(load)
 
     async def reconfigure(self, preload: str) -> None:
-        """Called by Serve before the replica counts as ready: loads that model. Raises RuntimeError, which Serve shows."""
+        """Called by Serve before a replica counts as ready: loads that model. Raises RuntimeError for it to show."""
         try:
             await self._engine_of(preload)
         except EngineError as error:
@@ -81,9 +86,11 @@ class Engines:
         return loaded.engine
 
     async def _load(self, model: str) -> _Loaded:
-        engine = ResidentEngine(_factory(self._configs[model], self._limits))
+        config = self._configs[model]
+        engine = ResidentEngine(_factory(config, self._limits))
         await engine.load()
         self._resident.append(engine)
+        self._watches.append(asyncio.create_task(_end_when_stuck(engine, config.step_limit_s)))
         return _Loaded(engine)
 
 
@@ -95,6 +102,13 @@ class _Loaded:
 
     def __del__(self) -> None:
         self.engine.retire()
+
+
+async def _end_when_stuck(engine: ResidentEngine, wanted_s: float) -> None:
+    """End the process when a step hangs, as nothing else ends that: its jobs go to other replicas."""
+    log.error("%s; this replica ends", await engine.until_stuck(wanted_s))
+    logging.shutdown()
+    os._exit(1)
 
 
 def _factory(config: EngineConfig, limits: BatchLimits) -> CoreFactory:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from engine.loop import (
     CancelAsked,
     CoreFactory,
+    Counted,
     DrainAsked,
     EngineLoop,
     Loaded,
@@ -29,6 +30,7 @@ from engine.loop import (
 )
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Cancelled, Done, Draft, Facts, Failed, Fill, Found, Rewrite
+from engine.watchdog import step_limit_s, until_stuck, whereabouts
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +49,7 @@ class ResidentEngine:
         self._loaded: asyncio.Future[Facts] = self._events.create_future()
         self._numbers = itertools.count(1)
         self._users: dict[str, int] = {}
-        self._replies: dict[str, asyncio.Queue[JobReply]] = {}
+        self._replies: dict[str, asyncio.Queue[JobReply | EngineError]] = {}
         self.is_retired = False
 
     async def load(self) -> Facts:
@@ -62,20 +64,25 @@ class ResidentEngine:
         return self._thread.is_alive()
 
     async def jobs(self, user: str, request: Fill | Rewrite) -> AsyncGenerator[JobReply, None]:
-        """A job's replies, the last of which is Done, Cancelled or Failed. Closing the iterator cancels the job."""
+        """A job's replies, the last of which is Done, Cancelled or Failed. Closing the iterator cancels the job.
+
+        Raises EngineError(gone) when this engine has left or leaves under it: another one can take the job.
+        """
         received = self._clock()
         await self.load()
         if self.is_retired or not self.is_alive:
             raise _gone()
         client = self._users.setdefault(user, len(self._users) + 1)
         job = f"{next(self._numbers)}"
-        replies: asyncio.Queue[JobReply] = asyncio.Queue()
+        replies: asyncio.Queue[JobReply | EngineError] = asyncio.Queue()
         self._replies[job] = replies
         is_over = False
         self._loop.post(Submitted(client, replace(request, id=job), received))
         try:
             while not is_over:
                 reply = await replies.get()
+                if isinstance(reply, EngineError):
+                    raise reply
                 is_over = isinstance(reply, _ENDING)
                 yield replace(reply, id=request.id)
         finally:
@@ -83,6 +90,12 @@ class ResidentEngine:
             if not is_over:
                 self._loop.post(CancelAsked(client, job))
             self._leave_if_due()
+
+    async def until_stuck(self, wanted_s: float = 0.0) -> str:
+        """Return where a step hangs, once one has taken longer than `watchdog.step_limit_s` allows."""
+        limit_s = step_limit_s(wanted_s, await self.load())
+        await until_stuck(lambda: self._loop.pulse, limit_s)
+        return f"a step has not ended for {limit_s:.0f} s, at {whereabouts(self._thread.ident)}"
 
     def retire(self) -> None:
         """Take no more jobs, and leave when those under way have ended. May be called from any thread, and again."""
@@ -119,8 +132,10 @@ class ResidentEngine:
                 self._settle(error)
             case Stopped():
                 self._settle(_gone())
-                for job, replies in self._replies.items():
-                    replies.put_nowait(Failed(job, "gone", _gone().message, _gone().remedy))
+                for replies in self._replies.values():
+                    replies.put_nowait(_gone())
+            case Counted():
+                pass  # a team's numbers are the gate's and Ray Serve's
             case _:
                 log.warning("the engine's loop told something nobody asked for")
 

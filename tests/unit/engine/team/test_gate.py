@@ -25,9 +25,10 @@ from engine.protocol.messages import (
     StatusReport,
 )
 from engine.team.access import TokenBook, new_entry
-from engine.team.quotas import Quota
+from engine.team.gate import Gate
+from engine.team.quotas import Quota, QuotaBook
 from tests.fakes.clock import Clock
-from tests.fakes.team_gate import PATIENCE_S, Serving, serving
+from tests.fakes.team_gate import PATIENCE_S, Serving, listening, serving
 
 ENDLESS = "steps=0 delay=0.001"
 
@@ -144,6 +145,13 @@ async def test_tokens_can_be_taken_back_while_it_runs() -> None:
         assert (await http.get("/v1/facts")).status_code == 200
         served.gate.admit(TokenBook.parse(new_entry("carol")[1]))
         assert (await http.get("/v1/facts")).status_code == 401
+
+
+async def test_a_gate_that_does_not_know_its_users_yet_sends_nobody_away_for_good() -> None:
+    async with serving() as served, client(served) as http:
+        async with listening(Gate(served.pool, None, QuotaBook(Quota()), ["scripted"])) as url:
+            response = await http.get(f"{url}/v1/facts")
+        assert (response.status_code, refused(response).kind) == (503, "loading")
 
 
 async def test_another_version_is_told_so() -> None:

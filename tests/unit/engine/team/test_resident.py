@@ -126,6 +126,14 @@ async def test_one_that_retires_with_nothing_to_do_leaves_at_once() -> None:
         await until(lambda: not engine.is_alive)
 
 
+async def test_a_step_that_hangs_is_noticed_and_where() -> None:
+    async with resident() as engine:
+        running = asyncio.create_task(replies_of(engine, "ada", fill("1", "steps=1 delay=1.5")))
+        where = await engine.until_stuck(0.5)
+        assert "scripted_core.py" in where
+        await running
+
+
 async def test_what_still_runs_at_a_close_is_cancelled_and_told() -> None:
     async with resident() as engine:
         running = asyncio.create_task(replies_of(engine, "ada", fill("1", ENDLESS)))
