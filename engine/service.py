@@ -116,12 +116,8 @@ class Service:
         self._gone = asyncio.Event()
         self._loaded = asyncio.Event()
         self._listener = Listener(self._address)
-        self._metrics: MetricsServer | None = None
-        if self._config.metrics_port:
-            from engine.metrics_server import MetricsServer
-
-            self._metrics = MetricsServer(self._config.metrics_port, self._report, self._events)
         self._server = await self._listen()
+        self._metrics = self._offer_metrics(self._config.metrics_port)
         log.info("serving %s at %s", self._config.model, self._address.path)
 
     async def run(self) -> int:
@@ -148,6 +144,17 @@ class Service:
         self._stop_listening()
         self._loop.post(DrainAsked())
         self._events.call_later(DRAIN_LIMIT_S, self._gone.set)
+
+    def _offer_metrics(self, port: int) -> MetricsServer | None:
+        if not port:
+            return None
+        from engine.metrics_server import MetricsServer
+
+        try:
+            return MetricsServer(port, self._report, self._events)
+        except EngineError:
+            self._stop_listening()
+            raise
 
     async def _listen(self) -> asyncio.Server:
         if self._address.transport == "unix":
