@@ -19,6 +19,7 @@ from engine.protocol.errors import EngineError
 from engine.protocol.messages import PROTOCOL_VERSION
 from lsp_server import __version__
 from lsp_server.engine_client import EngineGone, EngineProcess, Patience
+from lsp_server.engine_upgrade import Upgrade
 from tests.fakes.daemons import (
     DAEMON,
     ENDLESS,
@@ -235,8 +236,8 @@ async def test_a_home_that_cannot_be_made_is_said_with_a_remedy(home: Path) -> N
 
 async def test_a_newer_client_replaces_the_engine_of_an_older_version_once_its_work_is_done(home: Path) -> None:
     async with client_of(home, "version=0.0.1") as old:
-        # Of two clients of this version each would see the old engine; the first one replaces it.
-        old._upgrade.is_due = lambda _: False  # type: ignore[method-assign]
+        # An editor that was started before the upgrade, and is of that version itself.
+        old._upgrade = Upgrade("0.0.1")
         facts = await old.ready()
         assert facts.engine_version == "0.0.1"
         work = asyncio.create_task(old.submit(fill("work", "steps=40 delay=0.02 text=finished")))
@@ -291,6 +292,11 @@ async def test_two_protocol_versions_live_side_by_side(home: Path) -> None:
 # Many at once
 
 
+def end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()
+
+
 async def test_twenty_editors_that_start_at_once_share_one_engine(home: Path) -> None:
     racer = (
         "import asyncio; from lsp_server.engine_client import EngineProcess\n"
@@ -309,7 +315,7 @@ async def test_twenty_editors_that_start_at_once_share_one_engine(home: Path) ->
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-c", racer), env=env, stdout=asyncio.subprocess.PIPE
             )
-            stack.callback(lambda process=process: process.returncode is None and process.kill())
+            stack.callback(end, process)
             racers.append(process)
         async with asyncio.timeout(4 * PATIENCE_S):
             said = [(await process.communicate())[0].split() for process in racers]
