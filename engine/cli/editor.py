@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,14 +75,14 @@ class Editor:
         self.messages: list[str] = []
         self.client.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
 
-    async def start(self, root: Path, server_options: list[str]) -> None:
-        """Start `lacuna lsp` and initialize it as an editor would."""
+    async def start(self, root: Path, server_options: list[str], settings: Mapping[str, object] | None = None) -> None:
+        """Start `lacuna lsp` and initialize it as an editor would, with `settings` beside the demo's own."""
         await self.client.start_io(sys.executable, "-m", "lsp_server", *server_options)
         await self.client.initialize_async(
             types.InitializeParams(
                 capabilities=_capabilities(),
                 root_uri=root.as_uri(),
-                initialization_options=OPTIONS,
+                initialization_options={**OPTIONS, **(settings or {})},
             )
         )
         self.client.initialized(types.InitializedParams())

@@ -16,7 +16,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from engine.cli.filling import MARK, PREFIX_CHARS, SUFFIX_CHARS, Asking, cut_off, fill_together
-from engine.cli.session import connected_engine
+from engine.cli.session import EngineAddress, connected_engine
 from engine.cli.source_file import SourceFile, read_source
 from engine.config import DEFAULT_MODEL
 from engine.protocol.messages import Constraints, Rewrite, Stats
@@ -52,6 +52,8 @@ def _common_options(command: _Command) -> _Command:
             callback=lambda _context, _option, value: as_written(value),
             help="A name that `lacuna models list` shows, or the path of a GGUF file or a model's folder.",
         ),
+        click.option("--url", default="", help="Ask the engine at this address instead; see docs/engines.md."),
+        click.option("--token-file", default="", help="A file with the token for --url."),
         click.option("--max-tokens", type=click.IntRange(1, 2048), default=512, show_default=True),
         click.option("--language", help="LSP language id; found from the file name when not given."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object with the text and the stats."),
@@ -88,7 +90,7 @@ def fill(
     as_json: bool,
     language: str | None,
     max_tokens: int,
-    model: str,
+    **where: str,
 ) -> None:
     """Fill the holes of FILE (- reads standard input): each <fill> mark, or the place given with --at.
 
@@ -101,7 +103,7 @@ def fill(
     _require_rules(allow, schema if json_schema is not None else None)
     wanted = Constraints(max_lines or 0, max_chars or 0, allow or "", must_parse, schema)
     asking = Asking(max_tokens, wanted if wanted != Constraints() else None)
-    result = asyncio.run(_fill_all(model, source.document, spans, asking))
+    result = asyncio.run(_fill_all(_address(**where), source.document, spans, asking))
     _deliver(source, result, write=write, as_json=as_json)
 
 
@@ -126,7 +128,7 @@ def rewrite(
     as_json: bool,
     language: str | None,
     max_tokens: int,
-    model: str,
+    **where: str,
 ) -> None:
     """Rewrite lines of FILE (- reads standard input) as an instruction says."""
     source = _source(file, language, write=write, secret=secret)
@@ -135,12 +137,20 @@ def rewrite(
         raise click.UsageError(f"lines {lines} of {source.name} hold nothing to rewrite")
     if not instruction.strip():
         raise click.UsageError("--instruction says nothing; say what to change")
-    result = asyncio.run(_rewrite(model, source.document, start, end, instruction, max_tokens))
+    result = asyncio.run(_rewrite(_address(**where), source.document, start, end, instruction, max_tokens))
     _deliver(source, result, write=write, as_json=as_json)
 
 
-async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]], asking: Asking) -> Result:
-    async with connected_engine(model) as engine:
+def _address(model: str, url: str, token_file: str) -> EngineAddress:
+    """The engine that the options ask for. The default of --model is a name that only engines of ours know."""
+    if token_file and not url:
+        raise click.UsageError("--token-file is for the engine at --url, and there is no --url")
+    is_named = click.get_current_context().get_parameter_source("model") is not click.core.ParameterSource.DEFAULT
+    return EngineAddress(model, url, token_file, model if is_named else "")
+
+
+async def _fill_all(address: EngineAddress, document: Document, spans: list[tuple[int, int]], asking: Asking) -> Result:
+    async with connected_engine(address) as engine:
         attempts = await fill_together(engine, document, spans, asking)
     notes = [
         f"hole {number}: {attempt.note}" if len(spans) > 1 else attempt.note
@@ -156,11 +166,13 @@ async def _fill_all(model: str, document: Document, spans: list[tuple[int, int]]
     return Result(filled[-1] if filled else document.text, tuple(jobs.values()), tuple(notes))
 
 
-async def _rewrite(model: str, document: Document, start: int, end: int, instruction: str, max_tokens: int) -> Result:
+async def _rewrite(
+    address: EngineAddress, document: Document, start: int, end: int, instruction: str, max_tokens: int
+) -> Result:
     text, selection = document.text, for_model(document.text[start:end])
     around = window(text, start, end, prefix_chars=PREFIX_CHARS, suffix_chars=SUFFIX_CHARS)
     request = Rewrite("rewrite", document.language, around.prefix, selection, around.suffix, instruction, max_tokens)
-    async with connected_engine(model) as engine:
+    async with connected_engine(address) as engine:
         done = await engine.submit(request)
     if done.stats.stop == "budget":
         return Result(text, (done.stats,), (cut_off(max_tokens),))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 1 << 20
 _LARGEST_ERROR = 1 << 16
 _END = "[DONE]"
+_OPEN_HOLE = "..."
 
 
 @dataclass(slots=True)
@@ -81,9 +82,11 @@ class OpenAITalk:
         answers: list[_Answer] = []
         prefix = request.prefix
         islands = [hole.island for hole in request.further]
+        # A hole to come is no empty text: joined over it, what is on its two sides would read as if it were whole.
+        shown = [hole.island + (hole.draft or _OPEN_HOLE) for hole in request.further]
         lines = [request.max_lines, *(hole.max_lines for hole in request.further)]
         for number, max_lines in enumerate(lines):
-            suffix = "".join(islands[number:]) + request.suffix
+            suffix = "".join(shown[number:]) + request.suffix
             gap = Gap(prefix, suffix, request.language, max_lines)
             asking = self._wordings.fill(gap, Sampling(request.max_tokens))
             answers.append(await self._answer(asking, _Hearing(request, on_news, max_lines, number), began))

@@ -118,8 +118,8 @@ class RemoteEngine:
     ) -> Done:
         if self.state == "off":
             self.start()
-        while wait and self.state == "starting":
-            await self._condition.changed()
+        if wait:
+            await self.ready()
         if self.state == "failed" and self._failure is not None:
             raise self._failure
         if self.state != "ready" or self._talk is None:
@@ -133,6 +133,16 @@ class RemoteEngine:
 
         with self._counts.job():
             return await self._with_retries(request, on_news, self._retries.most if wait else 1)
+
+    async def ready(self) -> Facts:
+        """Wait until the server was greeted, beginning to if nobody has. Raises the EngineError that failed with."""
+        if self.state == "off":
+            self.start()
+        while self.state == "starting":
+            await self._condition.changed()
+        if (facts := self.facts) is not None:
+            return facts
+        raise self._failure or EngineGone()
 
     async def status(self) -> StatusReport:
         """The server's own report, or what is known here, where the jobs are this client's."""

@@ -20,9 +20,9 @@ Measure = Callable[[Engine, Row], Awaitable[Row]]
 @asynccontextmanager
 async def live_engine(model: str) -> AsyncIterator[Engine]:
     """The resident engine, started when it is not running; left running afterwards."""
-    from engine.cli.session import connected_engine
+    from engine.cli.session import EngineAddress, connected_engine
 
-    async with connected_engine(model) as engine:
+    async with connected_engine(EngineAddress(model)) as engine:
         yield engine
 
 

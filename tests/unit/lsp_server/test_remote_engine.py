@@ -194,7 +194,8 @@ async def test_holes_are_filled_one_after_another_each_seeing_the_ones_before() 
         done = await engine.submit(request, drafts.append, wait=True)
         assert [filled.text for filled in done.holes] == ["1", "2", "3"]
         assert [draft.hole for draft in drafts] == [0, 1, 2]
-        last = script.at("/v1/completions")[-1].body["prompt"]
+        first, last = (script.at("/v1/completions")[number].body["prompt"] for number in (1, -1))
+        assert first.startswith("<|fim_prefix|>a = <|fim_suffix|>\nb = ...\nc = ...\nend")
         assert last.startswith("<|fim_prefix|>a = 1\nb = 2\nc = <|fim_suffix|>\nend")
 
 
