@@ -63,7 +63,7 @@ def serve(
     **engine: object,
 ) -> None:
     """Serve a team over HTTP until stopped."""
-    from engine.team.batching import BatchLimits
+    from engine.team.batch_limits import BatchLimits
     from engine.team.options import TeamOptions
     from engine.team.quotas import Quota
 

@@ -24,16 +24,9 @@ from engine.job import Core, Run
 from engine.loop import log_fault
 from engine.models.canvas_model import CanvasModel, JobStep, JointModel
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Rewrite
+from engine.team.batch_limits import BatchLimits
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLimits:
-    """canvases: most of them in one pass. window_s: seconds a step may wait for those of jobs under way."""
-
-    canvases: int = 32
-    window_s: float = 0.05
 
 
 @dataclass(slots=True)

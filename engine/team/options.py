@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.config import DEFAULT_MODEL, EngineConfig
 from engine.protocol.errors import EngineError
-from engine.team.batching import BatchLimits
+from engine.team.batch_limits import BatchLimits
 from engine.team.quotas import Quota
 
 PORT = 9258

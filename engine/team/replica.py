@@ -21,7 +21,7 @@ from engine.protocol import codec
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, Rewrite
 from engine.runtime.environment import prepare_environment
-from engine.team.batching import BatchLimits, batched
+from engine.team.batch_limits import BatchLimits
 from engine.team.resident import ResidentEngine
 
 log = logging.getLogger(__name__)
@@ -116,6 +116,7 @@ def _factory(config: EngineConfig, limits: BatchLimits) -> CoreFactory:
         prepare_environment(os.environ)
         # torch is imported here, on the loop's thread.
         from engine.startup import load_core
+        from engine.team.batching import batched
 
         return batched(load_core(config, progress), limits)
 

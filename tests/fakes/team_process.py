@@ -21,7 +21,7 @@ from engine.protocol.framing import HEADER
 from engine.protocol.http import FACTS, JOBS, PROTOCOL_HEADER
 from engine.protocol.messages import PROTOCOL_VERSION, Facts, Fill, Ready, Reply, Rewrite
 
-START_S = 240.0
+START_S = 300.0
 LEAVE_S = 90.0
 
 

@@ -143,3 +143,8 @@ def test_the_protocol_loads_neither_side() -> None:
 
 def test_the_command_line_loads_both_sides_only_when_needed() -> None:
     assert modules_after("import engine.cli.main", *HEAVY, *EDITOR_SIDE) == []
+
+
+def test_the_gate_of_a_team_s_engine_loads_no_model_s_libraries() -> None:
+    code = "import engine.team.gate, engine.team.options, engine.team.replica, engine.team.resident, engine.cli.team"
+    assert modules_after(code, "torch", "transformers", *EDITOR_SIDE) == []

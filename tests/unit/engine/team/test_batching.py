@@ -15,7 +15,8 @@ from engine.models.canvas_model import CanvasContext, JobStep, Prediction
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Fill, FurtherHole, Rewrite
 from engine.startup import load_core
-from engine.team.batching import BatchingCore, BatchLimits, batched
+from engine.team.batch_limits import BatchLimits
+from engine.team.batching import BatchingCore, batched
 from tests.fakes.checkpoints import writers
 from tests.fakes.clock import Clock
 from tests.fakes.driving import drive
