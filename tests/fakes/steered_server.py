@@ -13,8 +13,8 @@ An editor starts its server itself, so its tests have no line to it; they write 
 `engine` and `environment` are read when the server starts. `FOLDER/seen.jsonl` gets a line for every request, every
 cancellation and every start. Any other command than `lsp` does what `"commands": {"doctor --json": {"out", "err",
 "code", "line_s", "page"}}` says of it, or of its first word: it prints `out`, a line every `line_s` seconds, then `err`
-to the other stream; with `page` it writes a trace's page where `--out` says. It is the real one where that says nothing.
-What it is given on its standard input is noted when its arguments have a `-`.
+to the other stream; with `page` it writes the page of a trace where `--out` says. Where nothing is said of it, it is
+the real one. What it is given on its standard input is noted when its arguments have a `-`.
 """
 
 from __future__ import annotations

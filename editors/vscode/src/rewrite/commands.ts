@@ -96,12 +96,18 @@ async function begin(rewrites: Rewrites, proposals: Proposals, given: unknown): 
     void tell('info', vscode.l10n.t('Select the text to rewrite.'));
     return;
   }
+  const asked = editor.selection;
+  const { version } = editor.document;
   const instruction = typeof given === 'string' ? given : await askFor(vscode.l10n.t('What is to change in it?'));
   if (!instruction?.trim()) {
     return;
   }
+  if (editor.document.version !== version) {
+    void tell('warning', vscode.l10n.t('The text changed meanwhile, and was left as it is. Select it and try again.'));
+    return;
+  }
   const session = rewrites.begin(editor.document, range, instruction.trim());
-  const stay = new Stay(editor);
+  const stay = new Stay(editor, asked);
   let isFinished = false;
   const listening = vscode.Disposable.from(
     rewrites.onFinish((finished) => {
@@ -128,17 +134,21 @@ async function begin(rewrites: Rewrites, proposals: Proposals, given: unknown): 
  * colour of a selection, and its marks for blanks, would stand behind it in stripes.
  */
 class Stay {
-  private readonly asked: vscode.Selection;
   private readonly waiting: vscode.Selection;
   private readonly version: number;
 
-  constructor(private readonly editor: vscode.TextEditor) {
-    this.asked = editor.selection;
+  constructor(
+    private readonly editor: vscode.TextEditor,
+    private readonly asked: vscode.Selection,
+  ) {
     this.version = editor.document.version;
-    if (!editor.selection.isEmpty) {
-      editor.selection = new vscode.Selection(editor.selection.start, editor.selection.start);
+    // Whoever has selected something else since then keeps that.
+    if (!asked.isEmpty && editor.selection.isEqual(asked)) {
+      editor.selection = new vscode.Selection(asked.start, asked.start);
+      this.waiting = editor.selection;
+    } else {
+      this.waiting = asked;
     }
-    this.waiting = editor.selection;
   }
 
   get lasts(): boolean {

@@ -39,6 +39,28 @@ const oneUndo: HostTest = {
   },
 };
 
+const selectionLetGo: HostTest = {
+  name: 'what is rewritten is not selected meanwhile, and is again when nothing came of it',
+  run: async () => {
+    reply({ kind: 'rewrite', text: 'two = 22', hold: true });
+    const editor = await show('selected.py', TEXT);
+    const { rewrites } = await lacuna();
+    await begin(editor, 'two = 2', 'Larger');
+    assert.ok(editor.selection.isEmpty && editor.selection.active.isEqual(new vscode.Position(1, 0)));
+    await command('lacuna.cancelRewrite');
+    await none(editor);
+    assert.equal(editor.document.getText(editor.selection), 'two = 2');
+
+    await begin(editor, 'two = 2', 'Larger');
+    select(editor, 'three');
+    const [session] = rewrites.of(editor.document.uri);
+    assert.ok(session);
+    rewrites.close(session);
+    await none(editor);
+    assert.equal(editor.document.getText(editor.selection), 'three', 'who went on elsewhere keeps that');
+  },
+};
+
 const editedInside: HostTest = {
   name: 'typing into the selection of a running rewrite ends it and keeps what was typed',
   run: async () => {
@@ -122,7 +144,7 @@ const notebookCell: HostTest = {
   },
 };
 
-export const rewriteTests = [oneUndo, editedInside, editedHunk, closedDocument, otherSeed, notebookCell];
+export const rewriteTests = [oneUndo, selectionLetGo, editedInside, editedHunk, closedDocument, otherSeed, notebookCell];
 
 function cancels(): number {
   return steering.seen().filter((seen) => seen.event === 'cancelled').length;

@@ -7,8 +7,8 @@ export type Tell = (name: string, act: (session: Session, workbench: Workbench) 
 
 const LIMIT_MS = 120_000;
 
-export function teller(session: () => Session): Tell {
-  return (name, act, limit = LIMIT_MS) => {
+export function teller(session: () => Session, patience: number = LIMIT_MS): Tell {
+  return (name, act, limit = patience) => {
     test(name, { timeout: limit }, async (context) => {
       const current = session();
       await current.workbench.tidy();
