@@ -20,7 +20,7 @@ from engine.config import read_config
 from engine.job import Run
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Rewrite
-from engine.service import serve
+from engine.serving import serve
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.varied_engine import FAILURES, done_for, shown
 
