@@ -106,4 +106,6 @@ def check_hello(request: Request, token: str) -> None:
             "use a Lacuna client and engine of the same version: restart the editor, then `lacuna engine stop`",
         )
     if token and not same_token(token, request.token):
-        raise EngineError("bad_token", "the token is wrong", "restart the editor, so that it reads the engine's endpoint file again")
+        raise EngineError(
+            "bad_token", "the token is wrong", "restart the editor, which reads it anew from the engine's files"
+        )
