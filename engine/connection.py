@@ -108,4 +108,6 @@ def check_hello(request: Request, token: str) -> None:
             "use a Lacuna client and engine of the same version: restart the editor, then `lacuna engine stop`",
         )
     if token and not same_token(token, request.token):
-        raise EngineError("bad_token", "the token is wrong", "read it again from the engine's endpoint file")
+        raise EngineError(
+            "bad_token", "the token is wrong", "restart the editor, which reads it anew from the engine's files"
+        )

@@ -11,7 +11,6 @@ from itertools import accumulate
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
 
 from engine.protocol.messages import BreakerReport, Histogram, RouteReport, StatusReport
 
@@ -104,7 +103,7 @@ def _histograms(routes: Iterable[RouteReport]) -> Iterator[Metric]:
 
 
 def _add(family: HistogramMetricFamily, route: RouteReport, histogram: Histogram, per_unit: float = 1.0) -> None:
-    bounds = [*(floatToGoString(bound / per_unit) for bound in histogram.bounds), "+Inf"]
+    bounds = [*(str(bound / per_unit) for bound in histogram.bounds), "+Inf"]
     buckets = list(zip(bounds, map(float, accumulate(histogram.counts)), strict=True))
     family.add_metric([route.route], buckets, histogram.total / per_unit)
 

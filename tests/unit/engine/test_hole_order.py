@@ -19,6 +19,7 @@ from engine.job import Run
 from engine.job_record import Timing
 from engine.models.canvas_model import Known
 from engine.models.tiny import tiny_denoiser
+from engine.monitor import Course
 from engine.protocol.messages import Done, Draft, Fill, Filled, FurtherHole, Rewrite, Stats
 from engine.quality import Gates
 from tests.fakes.clock import Clock
@@ -141,10 +142,10 @@ class Noting(EngineCore):
     filled: list[Fill]
     glimpses: list[Glimpse]
 
-    def _one(self, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
+    def _one(self, course: Course, timing: Timing, request: Fill | Rewrite, is_last: bool = True) -> Run:
         assert isinstance(request, Fill)
         self.filled.append(request)
-        return (yield from super()._one(timing, request, is_last))
+        return (yield from super()._one(course, timing, request, is_last))
 
     def _look(self, timing: Timing, known: dict, request: Fill) -> Generator[None, None, Glimpse]:  # type: ignore[type-arg]
         glimpse = yield from super()._look(timing, known, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -33,7 +34,7 @@ def run(course: Course, stats: Stats = STATS, route: Route = "diffusion", fault:
 def test_a_job_is_counted_by_the_route_of_its_answer() -> None:
     monitor = Monitor()
     for stats in (STATS, replace(STATS, route="causal", cached_tokens=0), replace(STATS, passes=0, drafts=())):
-        assert result_of(monitor.follow("a", lambda course, stats=stats: run(course, stats))).stats is stats
+        assert result_of(monitor.follow("a", partial(run, stats=stats))).stats is stats
     causal, diffusion = monitor.monitored.routes
     assert (causal.route, causal.done, causal.cache_hits, causal.cached_tokens) == ("causal", 1, 0, 0)
     assert (diffusion.route, diffusion.done, diffusion.cache_hits) == ("diffusion", 2, 2)
@@ -110,7 +111,7 @@ def test_slow_first_drafts_are_counted_and_warned_of_now_and_then(caplog: pytest
     monitor = Monitor()
     with caplog.at_level(logging.WARNING):
         for ms in [SLOW_FIRST_DRAFT_MS, *[SLOW_FIRST_DRAFT_MS + 1] * 25]:
-            result_of(monitor.follow("a", lambda course, ms=ms: run(course, replace(STATS, ms_first_draft=ms))))
+            result_of(monitor.follow("a", partial(run, stats=replace(STATS, ms_first_draft=ms))))
     assert monitor.monitored.routes[0].slow_first_drafts == 25
     assert [record.args[-1] for record in caplog.records if isinstance(record.args, tuple)] == [1, 10]
 

@@ -10,7 +10,7 @@ import pytest
 
 import engine.core
 from engine.core import EngineCore
-from engine.diffusion.denoise import Denoised
+from engine.diffusion.denoise import Denoised, denoise
 from engine.diffusion.verify_config import CAUSAL, VerifyConfig
 from engine.job import Run
 from engine.models.tiny import tiny_denoiser
@@ -111,7 +111,7 @@ def test_a_route_that_breaks_down_is_left_closed_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     plain, _, _ = drive(core(Gates.open()), FILL)
-    broken = _Broken(engine.core.denoise)
+    broken = _Broken(denoise)
     monkeypatch.setattr(engine.core, "denoise", broken)
     clock = Clock()
     served = EngineCore(tiny_denoiser(seed=4), clock=clock, threads=1, gates=Gates.open())
