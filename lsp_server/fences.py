@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 from lsp_server.syntax import has_errors, has_grammar, new_errors
 
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*$")
+# Behind the language stands what cannot belong to it, so that there is one way only to read a line.
+_FENCE = re.compile(
+    r"[ \t]*(`{3,}|~{3,})[ \t]*(?:(?P<info>[\w+#.-]+)(?:[^`\n\w+#.-][^`\n]*)?|[^`~\n\w+#. \t-][^`\n]*)?$"
+)
 _INTRODUCTION = re.compile(r"(?:sure|certainly|of course|here\b|okay|ok\b|the (?:rewritten|updated|new)).*:\s*$", re.I)
 _MARKDOWN = ("markdown", "md", "mdx")
 
@@ -44,7 +47,7 @@ def code_in(answer: str, before: str, selection: str, after: str, language: str)
 
 def _fences(lines: list[str]) -> list[_Fence]:
     found = [(number, _FENCE.match(line)) for number, line in enumerate(lines)]
-    return [_Fence(number, match.group(1), match.group(2)) for number, match in found if match]
+    return [_Fence(number, match.group(1), match["info"] or "") for number, match in found if match]
 
 
 def _opening(

@@ -6,6 +6,7 @@ Pure. Owns which comments are instructions and what each says; what code they ar
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -14,15 +15,14 @@ from lsp_server.languages import Language, language_of
 
 _WORD = re.compile(r"\blacuna\s*:", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"(?:(?:=begin|@?rem)\b)?\W*(lacuna\s*:\s*)", re.IGNORECASE)
-_CLOSER = re.compile(r"\s*(?:-?#\}|\*+/|-->|--\]\]|\]\]|\*\)|-\}|=#|#>|=end)\s*$")
+# The longer ones first.
+_CLOSERS = ("-#}", "#}", "*/", "-->", "--]]", "]]", "*)", "-}", "=#", "#>", "=end")
 _STARS = re.compile(r"^[ \t]*\*+[ \t]?", re.MULTILINE)
 # Signs that may be written in front of what closes a comment: `**/`, `-#}`.
 _BEFORE_CLOSER = MappingProxyType({"*/": "*", "#}": "-"})
 # Comments of languages whose syntax nobody told us, and of prose.
-_ANY_COMMENT = re.compile(
-    r"\{#.*?#\}|(?:#|//|--|;+|%|\"|')[^\n\r]*|/\*.*?\*/|<!--.*?-->|\(\*.*?\*\)|\{-.*?-\}",
-    re.DOTALL,
-)
+_ANY_BLOCK = MappingProxyType({"{#": "#}", "/*": "*/", "<!--": "-->", "(*": "*)", "{-": "-}"})
+_ANY_COMMENT = re.compile(r"(?:#|//|--|;+|%|\"|')[^\n\r]*|(?P<block>\{#|/\*|<!--|\(\*|\{-)")
 # How far around a place a comment is looked for: a block comment may go over some lines.
 _NEAR_CHARS = 2_000
 # A comment is one only outside of strings, so the text is read from well before; a large file not from its start.
@@ -65,7 +65,7 @@ def _scan_start(text: str, start: int) -> int:
 def _comment_spans(text: str, stop: int, language: Language) -> list[tuple[int, int]]:
     """Where the comments that start before `stop` start and end."""
     if not language.line_comments and not language.block_comments:
-        return [match.span() for match in _ANY_COMMENT.finditer(text) if match.start() < stop]
+        return [span for span in _any_comments(text) if span[0] < stop]
     spans, opened = [], -1
     for event in lexing.scan(text, language):
         was, is_now = lexing.is_comment(event.before, language), lexing.is_comment(event.after, language)
@@ -92,9 +92,31 @@ def _read(text: str, start: int, end: int, language: Language) -> InstructionCom
     return InstructionComment(start, start + len(comment), instruction, plain)
 
 
+def _any_comments(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of whatever looks like a comment. What closes no block is looked for once, not behind every opener."""
+    place, missing = 0, set[str]()
+    while (match := _ANY_COMMENT.search(text, place)) is not None:
+        start, place = match.span()
+        if opener := match["block"]:
+            closer = _ANY_BLOCK[opener]
+            end = -1 if closer in missing else text.find(closer, place)
+            if end < 0:
+                missing.add(closer)
+                place = start + 1
+                continue
+            place = end + len(closer)
+        yield start, place
+
+
 def _without_closer(comment: str, language: Language) -> str:
     """A comment without what closes it, which in a line comment is text."""
     for opener, closer in language.block_comments:
         if comment.startswith(opener):
             return comment.removesuffix(closer).rstrip(_BEFORE_CLOSER.get(closer, "")).rstrip()
-    return comment if language.line_comments else _CLOSER.sub("", comment)
+    if language.line_comments:
+        return comment
+    ended = comment.rstrip()
+    closer = next((one for one in _CLOSERS if ended.endswith(one)), "")
+    if not closer:
+        return comment
+    return ended.removesuffix(closer).rstrip("*" if closer == "*/" else "").rstrip()

@@ -14,14 +14,15 @@ from lsp_server.grammars import parser_of
 from lsp_server.indentation import opens_block
 from lsp_server.languages import language_of
 from lsp_server.syntax import position_kind, prefers_single_line
+from lsp_server.words import word_at_end
 
 # A statement is looked for in this much text around the cursor: parsing costs a millisecond for every 2,000 characters.
 _READ_BEFORE_CHARS = 3_000
 _READ_AFTER_CHARS = 500
-_WORD = re.compile(r"[\w@#$]*$")
+_ALSO_IN_WORDS = "@#$"
 _DEFINES = re.compile(
     r"\s*(?:(?:export|default|async|public|private|protected|static|final|pub|local|abstract|open|override)\s+)*"
-    r"(?:def|class|function|func|fun|fn|interface|struct|enum|module|trait|impl|namespace)\b[^(\[{=]*$"
+    r"(?:def|class|function|func|fun|fn|interface|struct|enum|module|trait|impl|namespace)(?:[^\w(\[{=][^(\[{=]*)?$"
 )
 _LACKS_OPERAND = re.compile(r"(?:(?<![=-])>|[=+\-*/<&|,.!]|\b(?:and|or|not|in))$")
 _CASE = re.compile(r"\s*(?:case\b|default\b)")
@@ -40,7 +41,7 @@ def is_single_line(text: str, offset: int, language: str) -> bool:
 def _begins_block(head: str, language: str) -> bool:
     """An empty line, the word a line begins with, the name in a definition, or behind what opens a block."""
     facts = language_of(language)
-    if _WORD.sub("", head).strip() == "" or _DEFINES.match(head):
+    if not head[: len(head) - len(word_at_end(head, _ALSO_IN_WORDS))].strip() or _DEFINES.match(head):
         return True
     code = lexing.code_of_line(head, facts)
     if code.endswith(":") and not facts.off_side:
@@ -63,8 +64,8 @@ def _begins_statement(text: str, offset: int, language: str) -> bool:
         return False
     start = max(0, offset - _READ_BEFORE_CHARS)
     before = text[text.find("\n", start, offset) + 1 if start else 0 : offset]
-    word = _WORD.search(before)
-    place = len(before[: len(before) - len(word.group() if word else "")].encode("utf-8", "replace"))
+    word = word_at_end(before, _ALSO_IN_WORDS)
+    place = len(before[: len(before) - len(word)].encode("utf-8", "replace"))
     probed = f"{before}x{text[offset : offset + _READ_AFTER_CHARS]}".encode("utf-8", "replace")
     node = parser.parse(probed).root_node.descendant_for_byte_range(place, place + 1)
     while node is not None and node.parent is not None and node.parent.start_byte == place:

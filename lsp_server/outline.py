@@ -31,7 +31,7 @@ _IMPORT_LINE = re.compile(
 _INDENTED = re.compile(r"^(?P<indent>[ \t]*)\S", re.MULTILINE)
 _DEFINITION_LINE = re.compile(
     r"^(?P<indent>[ \t]*)(?:(?:pub(?:lic)?|private|protected|internal|static|export|default|abstract|final|async"
-    r"|override|open|local|unsafe|inline|virtual|partial|sealed)(?:\([^)\n]*\))?\s+)*"
+    r"|override|open|local|unsafe|inline|virtual|partial|sealed)(?:\([^)\n]*\))?[ \t]+)*"
     r"(?:def|class|fn|func|fun|function|sub|struct|enum|interface|trait|impl|module|namespace|record|object|protocol"
     r"|extension|type|defmodule|defp|data|instance)\b[ \t]*(?P<name>(?:\w+(?:(?:::|\.)\w+)*[?!]?)?)[^\n]*",
     re.MULTILINE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_PIECE = re.compile(r"(?P<word>[^\W\d_]+)|(?P<line_end>\s*\n)|[ \t]|\d|(?P<signs>[^\w\s]+|_+)|\s")
+_PIECE = re.compile(r"(?P<word>[^\W\d_]+)|\d|(?P<signs>[^\w\s]+|_+)|(?P<blank>\s+)")
 _LETTERS_PER_TOKEN = 8
 _SIGNS_PER_TOKEN = 3
 
@@ -33,5 +33,8 @@ def _cost(piece: re.Match[str]) -> int:
         return 1 + (length - 1) // _LETTERS_PER_TOKEN if piece.group().isascii() else length
     if kind == "signs":
         return 1 + (length - 1) // _SIGNS_PER_TOKEN
-    # A blank belongs to the word behind it.
-    return 0 if piece.group() in (" ", "\t") else 1
+    if kind == "blank":
+        # A line end takes what is blank in front of it along; a blank belongs to the word behind it.
+        ended, line_end, rest = piece.group().rpartition("\n")
+        return bool(line_end) + sum(mark not in " \t" for mark in rest)
+    return 1

@@ -15,11 +15,20 @@ NEARBY_CHARS = 24_000
 _PYTHON_WORDS = frozenset((*dir(builtins), *keyword.kwlist))
 
 
+def word_at_end(text: str, also: str = "") -> str:
+    """The characters of a word, and those of `also`, that `text` ends with.
+
+    Read backwards: an expression would be tried at every place of a long word that does not end the text.
+    """
+    start = len(text)
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_" or text[start - 1] in also):
+        start -= 1
+    return text[start:]
+
+
 def word_start(document: Document, offset: int) -> int:
     """Where the word that ends at `offset` begins."""
-    before = document.slice(max(0, offset - LONGEST_WORD), offset)
-    word = re.search(r"\w*\Z", before)
-    return offset - len(word.group() if word else "")
+    return offset - len(word_at_end(document.slice(max(0, offset - LONGEST_WORD), offset)))
 
 
 def word_end(document: Document, offset: int) -> int:

@@ -7,7 +7,7 @@ import re
 from lsp_server import lexing
 from lsp_server.ghost_text.surroundings import Surroundings
 
-_ONLY_CLOSERS = re.compile(r"\s*[)\]}]+[)\]};,]*$")
+_ONLY_CLOSERS = re.compile(r"\s*[)\]}][)\]};,]*$")
 _RECURS = re.compile(r"\s*(?:return|break|continue|pass|raise|throw|yield|else|try|finally|end)\b")
 _TELLING_CHARS = 6
 _TELLING_START_CHARS = 4

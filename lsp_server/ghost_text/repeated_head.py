@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from lsp_server.ghost_text.surroundings import Surroundings
+from lsp_server.words import word_at_end
 
-_WORD_AT_END = re.compile(r"[^\W\d]\w*$")
+_DIGITS = "0123456789"
 _SHORTEST_PHRASE = 6
 
 
@@ -22,9 +21,9 @@ def without_repeated_head(text: str, place: Surroundings) -> str:
     if len(head) >= _SHORTEST_PHRASE and first.startswith(head) and _ends_apart(head, first):
         rest = first[len(head) :]
         return rest.lstrip(" \t") if place.head[-1].isspace() else rest
-    word = _WORD_AT_END.search(place.head)
-    if word and text.startswith(word.group()):
-        return text[len(word.group()) :]
+    word = word_at_end(place.head).lstrip(_DIGITS)
+    if word and text.startswith(word):
+        return text[len(word) :]
     return text.lstrip(" \t") if place.head[-1].isspace() else text
 
 

@@ -7,7 +7,7 @@ import re
 from lsp_server.ghost_text.surroundings import Surroundings
 from lsp_server.indentation import blanks_of, width_of
 
-_ONLY_CLOSERS = re.compile(r"\s*(?:[)\]}]+|end\b|</[\w.:-]*>)[)\]};,]*$")
+_ONLY_CLOSERS = re.compile(r"\s*(?:[)\]}]|end\b|</[\w.:-]*>)[)\]};,]*$")
 _DEFINES = re.compile(
     r"\s*(?:@|(?:(?:export|default|async|public|private|protected|static|pub|local|abstract)\s+)*"
     r"(?:def|class|function|func|fn|interface|struct|enum|module|trait|impl)\b)"

@@ -13,7 +13,7 @@ from lsp_server import lexing
 from lsp_server.ghost_text.surroundings import Surroundings
 from lsp_server.languages import Language
 
-_CLOSING_TAGS = re.compile(r"(?:</[\w.:-]*>)+$")
+_CLOSING_TAG = re.compile(r"</[\w.:-]*>")
 _CLOSERS_ONLY = re.compile(r"[\s)\]}\"'`]*[)\]}\"'`][;,]?$")
 
 
@@ -108,10 +108,18 @@ def _without_overlap(text: str, seam: _Seam) -> str:
         # A copy of nothing but closers is one only if they are too many.
         if gained > 0 or (gained == 0 and not _CLOSERS_ONLY.match(rest)):
             return shorter
-    tags = _CLOSING_TAGS.search(said)
-    if tags and rest.startswith(tags.group()):
-        return said[: tags.start()]
+    tags = said[_closing_tags_start(said) :]
+    if tags and rest.startswith(tags):
+        return said[: len(said) - len(tags)]
     return text[: len(text) - _glued(text, seam.rest)]
+
+
+def _closing_tags_start(text: str) -> int:
+    """Where the closing tags begin that `text` ends with, one behind the other; its end if there are none."""
+    start = len(text)
+    while (tag := text.rfind("</", 0, start)) >= 0 and _CLOSING_TAG.fullmatch(text, tag, start):
+        start = tag
+    return start
 
 
 def _faults(text: str, seam: _Seam) -> int:
