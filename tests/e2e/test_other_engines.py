@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from lsprotocol import types
 
 from engine.cli.editor import DraftSeen, Editor, OpenFile
 from engine.protocol.errors import EngineError
@@ -154,7 +155,10 @@ async def test_an_editor_works_with_it_as_with_ours(
         assert len(after) > len(CODE)
         running.open(away)
         assert await running.inline_completion(away, place) == []
-        assert await running.code_action(away, place, place + 1, "refactor.rewrite.lacuna.fill") == []
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 3, "character": 0}}
+        asked = {"uri": away.uri, "range": whole, "instruction": "Shorten."}
+        params = types.ExecuteCommandParams(command="lacuna.rewrite", arguments=[asked])
+        await running.client.workspace_execute_command_async(params)
         assert any("engine.allowFolders" in message for message in running.messages)
     finally:
         await running.stop()
