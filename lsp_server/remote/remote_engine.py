@@ -1,7 +1,8 @@
 """An engine over HTTP as the rest of the server sees it, whatever dialect it speaks.
 
-Its life: off → starting → ready or failed; a failed one is tried again with growing pauses, and so is one that went
-away. It is not watched while it is ready: a request that cannot reach it says so.
+Its life: off → starting → ready or failed; a failed one is tried again with growing pauses. It is not watched while it
+is ready: a request that cannot reach it says so. One that has answered before is then greeted again at once. One that
+greets and yet fails every request has failed, so that a person is told once and not with every key.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class RemoteEngine:
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._estranged = asyncio.Event()
+        # Since it was greeted last.
+        self._has_answered = False
         self._attempts: set[asyncio.Task[Done]] = set()
         self._counts = _Counts()
 
@@ -173,13 +176,16 @@ class RemoteEngine:
         attempt = 1
         while True:
             try:
-                return await self._once(request, on_news)
+                done = await self._once(request, on_news)
             except EngineError as fault:
                 if not isinstance(fault, TryAgain) or attempt >= attempts:
                     if fault.kind in _ESTRANGED:
-                        self._estrange()
+                        self._estrange(fault)
                     raise
                 await asyncio.sleep(self._retries.pause_s(attempt, fault.after_s))
+            else:
+                self._has_answered = True
+                return done
             attempt += 1
 
     async def _once(self, request: Fill | Rewrite, on_news: Callable[[News], None]) -> Done:
@@ -205,11 +211,19 @@ class RemoteEngine:
 
     # Staying connected
 
-    def _estrange(self) -> None:
+    def _estrange(self, fault: EngineError) -> None:
         """The server is not what it was. Said at once, so that who asks next waits until it is greeted again."""
-        if self.state == "ready":
+        if self.state != "ready":
+            return
+        self._estranged.set()
+        if self._has_answered:
             self._condition.move("starting", f"{self._host} could not be asked; it is looked for again")
-            self._estranged.set()
+        else:
+            self._fail(fault)
+
+    def _fail(self, fault: EngineError) -> None:
+        self._failure = fault
+        self._condition.move("failed", sentences(fault.message, fault.remedy))
 
     async def _keep_connected(self) -> None:
         failures = 0
@@ -218,15 +232,14 @@ class RemoteEngine:
             self._estranged.clear()
             fault = await self._greet()
             if fault is None:
-                failures, self._failure = 0, None
+                self._has_answered = False
                 self._condition.move("ready", "ready")
                 await self._estranged.wait()
-                await asyncio.sleep(self._patience.first_retry_s)
-                continue
-            failures += 1
-            self._failure = fault
-            self._condition.move("failed", sentences(fault.message, fault.remedy))
-            await self._pause(self._patience.pause(failures, fault.kind))
+            else:
+                self._fail(fault)
+            failures = 1 if self._has_answered else failures + 1
+            kind = self._failure.kind if self.state == "failed" and self._failure is not None else "gone"
+            await self._pause(self._patience.pause(failures, kind))
 
     async def _greet(self) -> EngineError | None:
         """Greet the server; None when it answered. The token is read each time, so that a new one is used."""

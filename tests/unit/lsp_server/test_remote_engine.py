@@ -217,13 +217,39 @@ async def test_who_waits_has_a_lost_answer_asked_again() -> None:
 
 async def test_who_types_is_told_at_once_and_the_server_is_looked_for() -> None:
     cut = Answer(events=[{"choices": [{"text": "half"}]}], cut=True)
-    async with serving(vllm(cut, REFUSES_SUFFIX, completion("whole"))) as script, engine_at(script) as engine:
-        await until(engine, "ready")
+    answers = vllm(completion("whole"), cut, REFUSES_SUFFIX, completion("whole"))
+    async with serving(answers) as script, engine_at(script) as engine:
+        assert (await engine.submit(FILL, wait=True)).text == "whole"
         with pytest.raises(EngineError) as caught:
             await engine.submit(FILL)
         assert caught.value.kind == "unreachable"
         assert (await engine.submit(FILL, wait=True)).text == "whole"
         assert len(script.at("/v1/models")) == 2
+
+
+async def test_one_that_greets_and_fails_every_request_has_failed_and_is_left_alone_for_a_while() -> None:
+    async with serving(vllm(Answer(401))) as script, engine_at(script) as engine:
+        states: list[str] = []
+        await until(engine, "ready")
+        engine.on_state(lambda state, _: states.append(state))
+        for _ in range(3):
+            with pytest.raises(EngineError) as caught:
+                await engine.submit(FILL, wait=True)
+            assert caught.value.kind == "bad_token"
+            await asyncio.sleep(0.05)
+        assert states == ["failed"]
+        assert len(script.at("/v1/models")) == 1
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+async def test_what_a_server_cannot_say_now_is_not_taken_for_what_it_cannot_do(status: int) -> None:
+    answers = {"/v1/models": [models(QWEN)], "/v1/completions": [Answer(status), REFUSES_SUFFIX]}
+    async with serving(answers) as script, engine_at(script) as engine:
+        await until(engine, "failed")
+        engine.start()
+        await until(engine, "ready")
+        assert engine.facts is not None
+        assert engine.facts.family == "openai (template)"
 
 
 async def test_a_busy_server_is_not_a_lost_one() -> None:
@@ -304,9 +330,9 @@ async def test_the_token_goes_along_and_a_new_one_is_read_when_the_old_one_is_re
     file = tmp_path / "token"
     file.write_text("old")
     file.chmod(0o600)
-    answers = vllm(Answer(401), REFUSES_SUFFIX, completion("a"))
+    answers = vllm(completion("a"), Answer(401), REFUSES_SUFFIX, completion("a"))
     async with serving(answers) as script, engine_at(script, token_file=str(file)) as engine:
-        await until(engine, "ready")
+        await engine.submit(FILL, wait=True)
         assert script.asked[0].headers["authorization"] == "Bearer old"
         file.write_text("new")
         with pytest.raises(EngineError) as caught:
