@@ -189,17 +189,25 @@ class RemoteEngine:
             attempt += 1
 
     async def _once(self, request: Fill | Rewrite, on_news: Callable[[News], None]) -> Done:
+        """One attempt. A connection that broke is replaced at once and for everybody: often it was only an old one."""
         import httpx
 
+        try:
+            try:
+                return await self._attempt(request, on_news)
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+                return await self._attempt(request, on_news)
+        except httpx.HTTPError as fault:
+            lost = lost_connection(fault, self._host)
+            raise (lost if lost.kind == "timed_out" else TryAgain(lost)) from None
+
+    async def _attempt(self, request: Fill | Rewrite, on_news: Callable[[News], None]) -> Done:
         if self._talk is None:
             raise EngineGone
         attempt = asyncio.ensure_future(self._talk.ask(request, on_news))
         self._attempts.add(attempt)
         try:
             return await attempt
-        except httpx.HTTPError as fault:
-            lost = lost_connection(fault, self._host)
-            raise (lost if lost.kind == "timed_out" else TryAgain(lost)) from None
         except asyncio.CancelledError:
             # Cancelled by `close`, and not by who waits.
             task = asyncio.current_task()

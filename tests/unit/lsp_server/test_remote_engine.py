@@ -217,7 +217,7 @@ async def test_who_waits_has_a_lost_answer_asked_again() -> None:
 
 async def test_who_types_is_told_at_once_and_the_server_is_looked_for() -> None:
     cut = Answer(events=[{"choices": [{"text": "half"}]}], cut=True)
-    answers = vllm(completion("whole"), cut, REFUSES_SUFFIX, completion("whole"))
+    answers = vllm(completion("whole"), cut, cut, REFUSES_SUFFIX, completion("whole"))
     async with serving(answers) as script, engine_at(script) as engine:
         assert (await engine.submit(FILL, wait=True)).text == "whole"
         with pytest.raises(EngineError) as caught:
@@ -225,6 +225,14 @@ async def test_who_types_is_told_at_once_and_the_server_is_looked_for() -> None:
         assert caught.value.kind == "unreachable"
         assert (await engine.submit(FILL, wait=True)).text == "whole"
         assert len(script.at("/v1/models")) == 2
+
+
+async def test_a_connection_that_was_only_old_is_no_loss() -> None:
+    cut = Answer(events=[], cut=True)
+    async with serving(vllm(cut, completion("whole"))) as script, engine_at(script) as engine:
+        await until(engine, "ready")
+        assert (await engine.submit(FILL)).text == "whole"
+        assert engine.state == "ready"
 
 
 async def test_one_that_greets_and_fails_every_request_has_failed_and_is_left_alone_for_a_while() -> None:
