@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -164,3 +168,27 @@ async def test_an_editor_works_with_it_as_with_ours(
         await running.stop()
     # Nobody started an engine of our own.
     assert not list(home.rglob("*.log"))
+
+
+async def test_the_shell_asks_it_too_and_starts_no_engine_of_ours(server: str, tmp_path: Path) -> None:
+    file = tmp_path / "shapes.py"
+    file.write_text(CODE.replace("return 0", "return <fill>"))
+    command = [
+        sys.executable,
+        "-m",
+        "engine.cli.main",
+        "fill",
+        str(file),
+        "--url",
+        server,
+        "--max-tokens",
+        "32",
+        "--json",
+    ]
+    environment = {**os.environ, "LACUNA_HOME": str(tmp_path / "home"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=PIPE, stderr=PIPE)
+    out, err = await process.communicate()
+    # A text that runs into its budget is not put in: what is looked at is that the server was asked.
+    assert process.returncode in (0, 1), err
+    assert json.loads(out)["stats"][0]["reason"] == "remote: infill"
+    assert not (tmp_path / "home" / "run").exists()
