@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -256,7 +258,7 @@ class RemoteEngine:
         try:
             endpoint = await asyncio.to_thread(endpoint_of, self._choice)
             if self._client is None:
-                self._client = http_client(endpoint)
+                self._client = http_client(endpoint, await asyncio.to_thread(trusted_authorities))
             self._client.headers.update(_authorization(endpoint))
             async with asyncio.timeout(self._patience.connect_s):
                 self._talk = await self._dialect.greet(self._client, endpoint)
@@ -309,7 +311,7 @@ class _Counts:
         return StatusReport("ready", facts, up_s, 0.0, 0.0, 1, *counts, 0.0)
 
 
-def http_client(endpoint: Endpoint) -> httpx.AsyncClient:
+def http_client(endpoint: Endpoint, authorities: ssl.SSLContext) -> httpx.AsyncClient:
     """A client for `endpoint`. It follows no redirect, which could lead documents and token to another host.
 
     On this machine no proxy is asked, whatever the environment says.
@@ -320,9 +322,19 @@ def http_client(endpoint: Endpoint) -> httpx.AsyncClient:
         headers=_authorization(endpoint),
         timeout=httpx.Timeout(endpoint.timeout_s, connect=min(CONNECT_S, endpoint.timeout_s)),
         limits=httpx.Limits(keepalive_expiry=KEEP_ALIVE_S),
+        verify=authorities,
         trust_env=not endpoint.is_loopback,
         follow_redirects=False,
     )
+
+
+def trusted_authorities() -> ssl.SSLContext:
+    """Whose certificates are believed: whom the system trusts (or SSL_CERT_FILE names), where it trusts nobody the
+    authorities that come with httpx. Reads files."""
+    import httpx
+
+    context = ssl.create_default_context()
+    return context if context.get_ca_certs() or "SSL_CERT_FILE" in os.environ else httpx.create_ssl_context()
 
 
 def _authorization(endpoint: Endpoint) -> dict[str, str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -368,3 +371,23 @@ async def test_closing_ends_what_runs() -> None:
             await job
         assert engine.state == "off"
         await script.hung_up.wait()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+async def test_only_a_certificate_that_is_trusted_here_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=here"
+    files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
+    subprocess.run(["openssl", *made.split(), *files], check=True, capture_output=True)
+    certificate = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    async with serving(vllm(completion("a")), certificate) as script:
+        async with engine_at(script) as engine:
+            await until(engine, "failed")
+            assert engine.failure is not None
+            assert engine.failure.kind == "unsafe_address"
+            assert script.asked == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
+        async with engine_at(script) as engine:
+            assert (await engine.submit(FILL, wait=True)).text == "a"
