@@ -40,7 +40,7 @@ _engine_options = options(
 )
 
 
-@click.group()
+@click.group(commands=[status])
 def engine() -> None:
     """The resident engine: it holds the model and serves every editor of this user."""
 
@@ -85,9 +85,6 @@ def stop(**options: object) -> None:
         say_failure(error)
     said = "has left" if was_running else "is not running"
     click.echo(f"The engine for {config.model} {said}.")
-
-
-engine.add_command(status)
 
 
 def _core_factory(config: EngineConfig) -> Callable[[Callable[[str, float], None]], Any]:
