@@ -23,7 +23,6 @@ BESIDE_WEIGHTS = frozenset(
 """What a loader may read in a folder besides weights: data, each file with a digest like the weights themselves."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What was found at a path: the format, the architecture it names, its context length, and its files."""
