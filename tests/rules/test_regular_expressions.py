@@ -1,4 +1,4 @@
-"""Every regular expression that meets somebody's text takes time in proportion to it (see `engine/diffusion/constraints/regex_growth.py`)."""
+"""Every regular expression that meets somebody's text takes time in proportion to it (`regex_growth` proves it)."""
 
 from __future__ import annotations
 

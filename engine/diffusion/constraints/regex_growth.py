@@ -115,10 +115,8 @@ class _Builder:
             return self.automaton.position(self._chars(code, argument))
         if code is codes.BRANCH:
             return self.automaton.choice([self.build(one) for one in argument[1]])
-        if code is codes.SUBPATTERN:
-            return self.build(argument[3])
-        if code is codes.ATOMIC_GROUP:
-            return self.build(argument)
+        if code in (codes.SUBPATTERN, codes.ATOMIC_GROUP):
+            return self.build(argument if code is codes.ATOMIC_GROUP else argument[3])
         if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
             return self._repeat(*argument)
         if code in (codes.ASSERT, codes.ASSERT_NOT):
