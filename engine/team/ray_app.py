@@ -163,12 +163,23 @@ def _why_not_started() -> str:
 
 
 def stop(options: TeamOptions) -> None:
-    """Let running jobs end, and take the application down; a cluster of our own with it."""
+    """Let running jobs end, and take the application down; a cluster of our own with it.
+
+    Serve, which holds the port, stays only where a shared cluster has other applications.
+    """
     with contextlib.suppress(Exception):
         serve.delete(NAME)
-    if not options.cluster:
+    if not options.cluster or not _applications():
         serve.shutdown()  # type: ignore[no-untyped-call]
-        ray.shutdown()
+    ray.shutdown()
+
+
+def _applications() -> Sequence[str]:
+    """Names of what Serve runs on the cluster; one is taken to be there where nobody says."""
+    try:
+        return list(serve.status().applications)
+    except Exception:  # noqa: BLE001 - leaving goes on whatever it was
+        return ["unknown"]
 
 
 def _application(options: TeamOptions) -> Any:
@@ -215,7 +226,7 @@ def _join(options: TeamOptions, environment: Mapping[str, str]) -> None:
         raise EngineError(
             "gone",
             f"no Ray cluster answers at {options.cluster}",
-            "start one with `ray start --head`, or leave --cluster out",
+            "start one with `ray start --head` and say --cluster auto, or leave --cluster out",
         ) from fault
 
 
