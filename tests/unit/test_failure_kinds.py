@@ -25,6 +25,10 @@ DEED = re.compile(
 )
 
 
+# An engine that was lost is started, or looked for, again by itself.
+LOST = frozenset({"gone", "unreachable"})
+
+
 def failure_of(kind: str) -> EngineError:
     with pytest.raises(EngineError) as caught:
         FAILURES[kind]()
@@ -54,7 +58,7 @@ def test_it_reaches_a_person_whole(kind: str) -> None:
     assert error.message in notice.text
     assert error.remedy[1:] in notice.text
     # What passes by itself, or is mended by itself, is not put in front of a person who only types.
-    assert notice.prominent is (kind not in PASSING_KINDS | {"gone"})
+    assert notice.prominent is (kind not in PASSING_KINDS | LOST)
     assert not (notice.is_fault and kind in REQUEST_KINDS | PASSING_KINDS)
     assert error.message in write_last_words(error)
     assert error.remedy in write_last_words(error)
