@@ -125,11 +125,17 @@ async function trust(workbench: Workbench): Promise<void> {
 /** Chooses what to install from, in the file dialog of the workbench. */
 async function chooseFolder(workbench: Workbench, folder: string): Promise<void> {
   await workbench.choose('Folder of a checkout');
-  await eventually('the file dialog', async () => (await workbench.input.inputValue()).startsWith('/'));
-  await workbench.input.fill(`${folder}/`);
-  // It goes to the folder first: the button before that would take the one where it began.
-  await workbench.row(INSIDE).waitFor();
-  await workbench.quickInput.getByRole('button', { name: 'OK' }).click();
+  await workbench.row('..').waitFor();
+  // It goes to the folder first, and the button before that would take the one where it began; what is typed while it
+  // still reads that one is overwritten, and typed again.
+  await eventually('the folder to be taken', async () => {
+    if (!(await workbench.quickInput.isVisible())) return true;
+    await workbench.input.fill(`${folder}/`, { timeout: 5000 });
+    await workbench.row(INSIDE).waitFor({ timeout: 5000 });
+    await workbench.quickInput.getByRole('button', { name: 'OK' }).click({ timeout: 5000 });
+    await workbench.quickInput.waitFor({ state: 'hidden', timeout: 5000 });
+    return true;
+  }, 60_000);
 }
 
 /** A terminal is a program: VS Code asks by itself whether the folder may have one. */
