@@ -96,8 +96,8 @@ def made_patterns() -> Iterator[Used]:
             yield Used(f"lexing of {name}", pattern.pattern, pattern.flags, search=True)
     for marker in (*Settings().hole_markers, "a b c", "x" * 500):
         # A line may also begin behind a carriage return, of which the analysis knows nothing.
-        pattern = holes._pattern(marker).pattern.replace(r"(?:^|(?<=\r))", "^")
-        yield Used(f"hole {marker[:20]}", pattern, re.MULTILINE, search=True)
+        expression = holes._pattern(marker).pattern.replace(r"(?:^|(?<=\r))", "^")
+        yield Used(f"hole {marker[:20]}", expression, re.MULTILINE, search=True)
 
 
 # What is never given a user's text.
