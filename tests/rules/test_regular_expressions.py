@@ -94,7 +94,7 @@ def made_patterns() -> Iterator[Used]:
         rules = lexing._rules(language)
         for pattern in (rules.code, *rules.inside_quote.values()):
             yield Used(f"lexing of {name}", pattern.pattern, pattern.flags, search=True)
-    for marker in (*Settings().hole_markers, "a b c", "x" * 500):
+    for marker in (*Settings().hole_markers, "a b c", "x" * 300):
         # A line may also begin behind a carriage return, of which the analysis knows nothing.
         expression = holes._pattern(marker).pattern.replace(r"(?:^|(?<=\r))", "^")
         yield Used(f"hole {marker[:20]}", expression, re.MULTILINE, search=True)
