@@ -19,6 +19,8 @@ from engine.diffusion.constraints.vocabulary import Vocabulary
 from engine.protocol.errors import EngineError
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+# The comparison of its ways takes the fourth power of an expression's length, where all of it repeats.
+_LONGEST_PATTERN = 100
 _DEEP = 16
 """Levels of a document below which it is the schema that has no end, where checking one against the other has none."""
 
@@ -97,14 +99,16 @@ def _patterns(schema: Any) -> Iterator[str]:
 def _require_bounded(pattern: str) -> None:
     """Refuse what could keep the engine's one thread busy without end. Raises EngineError(bad_request)."""
     try:
-        growth = growth_of(pattern, search=True)
+        growth = growth_of(pattern, search=True) if len(pattern) <= _LONGEST_PATTERN else "exponential"
     except re.error:
         # Reported where it is used, as ever.
         return
     except (NotImplementedError, RecursionError, OverflowError) as fault:
         raise _bad_schema(f"the pattern {pattern[:80]!r} is too involved ({fault})") from None
     if growth == "exponential":
-        raise _bad_schema(f"the pattern {pattern[:80]!r} can take exponential time: let no repetition hold another")
+        raise _bad_schema(
+            f"the pattern {pattern[:80]!r} is long or can take exponential time: let no repetition hold another"
+        )
 
 
 def _levels(document: Any) -> int:

@@ -28,7 +28,7 @@ from engine.tokenizer import BpeTokenizer
 from tests.fakes.checkpoints import writers
 from tests.fakes.tiny_model import SPECIALS, write_tiny_gguf
 
-HARMLESS = "x"
+HARMLESS = "xx"
 Request = Fill | Rewrite
 
 
