@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,15 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import EngineConfig
+from engine.job import Run
 from engine.loop import CoreFactory
 from engine.protocol.address import Address, engine_address, make_private
-from engine.protocol.messages import Failed, Fill
+from engine.protocol.messages import Draft, Failed, Fill, Rewrite
 from engine.service import Service
 from tests.fakes.raw_client import PATIENCE_S, RawClient, raw_client
 from tests.fakes.scripted_core import ScriptedCore
 
 SECRET = "SECRET_MARK_42"
 ENDLESS = "steps=0 delay=0.002"
+
+
+class HangingCore(ScriptedCore):
+    """The request `hangs` has a second step that does not end before the test lets it, by `may_end`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = threading.Event()
+
+    def start(self, request: Fill | Rewrite) -> Run:
+        if request.id == "hangs":
+            yield Draft(request.id, "", 0, 1, 2)
+            self.may_end.wait(PATIENCE_S)
+        return (yield from super().start(request))
 
 
 @dataclass

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from engine.config import EngineConfig
-from engine.job import Run
-from engine.protocol.messages import Done, Draft, Failed, Fill, Rewrite
+from engine.protocol.messages import Done, Draft, Failed
 from engine.watchdog import PASSES_IN_A_STEP, SHORTEST_LIMIT_S, step_limit_s, until_stuck, whereabouts
 from tests.fakes.raw_client import PATIENCE_S, short_home
-from tests.fakes.running_service import failed_kind, fill, greeted, running
+from tests.fakes.running_service import HangingCore, failed_kind, fill, greeted, running
 from tests.fakes.scripted_core import ScriptedCore
 
 FACTS = ScriptedCore().facts
@@ -72,25 +71,11 @@ def test_where_a_thread_hangs_is_told_without_what_it_holds() -> None:
     assert whereabouts(thread.ident) == whereabouts(None) == "an unknown place"
 
 
-class _HangingCore(ScriptedCore):
-    """Its first request has a step that does not end before the test lets it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.may_end = threading.Event()
-
-    def start(self, request: Fill | Rewrite) -> Run:
-        if request.id == "hangs":
-            yield Draft(request.id, "", 0, 1, 2)
-            self.may_end.wait(PATIENCE_S)
-        return (yield from super().start(request))
-
-
 @pytest.mark.asyncio
 async def test_a_step_that_hangs_ends_the_engine_and_everybody_is_told(
     home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    core = _HangingCore()
+    core = HangingCore()
     config = EngineConfig(model="scripted", step_limit_s=0.2)
     with caplog.at_level(logging.ERROR):
         async with running(home, lambda progress: core, config) as engine, greeted(engine.address) as client:
@@ -112,7 +97,7 @@ async def test_a_step_that_hangs_ends_the_engine_and_everybody_is_told(
     ]
     assert [reply.id for reply in told if isinstance(reply, Failed)] == ["waits", ""]
     (record,) = [record for record in caplog.records if "has not ended" in record.message]
-    assert "test_watchdog.py" in record.message
+    assert "running_service.py" in record.message
 
 
 @pytest.mark.asyncio
