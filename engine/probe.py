@@ -15,9 +15,11 @@ from typing import Literal
 from engine.protocol import codec
 from engine.protocol.address import LOOPBACK, Address, read_endpoint
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import PROTOCOL_VERSION, Hello
+from engine.protocol.messages import Hello
 
 PROBE_S = 3.0
+# A version that no engine speaks: it is answered, and never counted as a client, nor needs it the token.
+_NO_PROTOCOL = 0
 # The level and name of macOS's LOCAL_PEERPID (sys/un.h), which Python's socket module does not have.
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 2
 
@@ -33,7 +35,7 @@ class Found:
 def probe(address: Address, limit_s: float = PROBE_S) -> Found:
     """Greet whoever listens at `address`, and wait up to `limit_s` seconds for a word."""
     try:
-        line, token = _connect(address, limit_s)
+        line = _connect(address, limit_s)
     except (TimeoutError, BlockingIOError):
         # Its queue of connections is full, and nobody takes any out of it.
         return Found("mute")
@@ -42,7 +44,7 @@ def probe(address: Address, limit_s: float = PROBE_S) -> Found:
     with line:
         pid = _listener(line)
         try:
-            line.sendall(codec.encode(Hello(PROTOCOL_VERSION, "lacuna-claim", token)))
+            line.sendall(codec.encode(Hello(_NO_PROTOCOL, "lacuna-claim")))
             said = line.recv(1)
         except TimeoutError:
             return Found("mute", pid)
@@ -52,10 +54,9 @@ def probe(address: Address, limit_s: float = PROBE_S) -> Found:
     return Found("answers", pid) if said else Found("absent")
 
 
-def _connect(address: Address, limit_s: float) -> tuple[socket.socket, str]:
+def _connect(address: Address, limit_s: float) -> socket.socket:
     if address.transport == "tcp":
-        endpoint = read_endpoint(address.path)
-        return socket.create_connection((LOOPBACK, endpoint.port), timeout=limit_s), endpoint.token
+        return socket.create_connection((LOOPBACK, read_endpoint(address.path).port), timeout=limit_s)
     line = socket.socket(socket.AF_UNIX)
     line.settimeout(limit_s)
     try:
@@ -63,7 +64,7 @@ def _connect(address: Address, limit_s: float) -> tuple[socket.socket, str]:
     except OSError:
         line.close()
         raise
-    return line, ""
+    return line
 
 
 def _listener(line: socket.socket) -> int | None:

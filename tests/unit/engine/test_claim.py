@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import signal
 import subprocess
@@ -15,11 +16,14 @@ import filelock
 import pytest
 
 from engine.claim import MUTE_PROBES, EngineLock
+from engine.config import EngineConfig
 from engine.listener import Listener
 from engine.probe import Found, probe
-from engine.protocol.address import Address, Transport, engine_address, make_private
+from engine.protocol.address import Address, Transport, engine_address, make_private, read_endpoint
 from engine.protocol.errors import EngineError
-from tests.fakes.raw_client import PATIENCE_S, short_home
+from engine.protocol.messages import Status, StatusReport
+from tests.fakes.raw_client import PATIENCE_S, raw_client, short_home
+from tests.fakes.running_service import running
 
 NOBODY = Found("absent")
 
@@ -76,6 +80,20 @@ def test_a_probe_tells_who_lives_from_who_only_accepts(home: Path, transport: Tr
     with listening(address, b""):
         assert probe(address) == NOBODY, "one that ends the line without a word is leaving"
     assert probe(address) == NOBODY
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+async def test_a_probe_is_no_client_of_a_real_engine(home: Path, transport: Transport) -> None:
+    config = EngineConfig(model="scripted", transport=transport)
+    async with running(home, config=config) as engine:
+        assert (await asyncio.to_thread(probe, engine.address)).state == "answers"
+        async with raw_client(engine.address) as client:
+            await client.greet(read_endpoint(engine.address.path).token if transport == "tcp" else "")
+            client.send(Status())
+            report = await client.receive()
+            assert isinstance(report, StatusReport)
+            assert report.clients == 1
 
 
 def test_a_claim_waits_for_an_engine_that_is_leaving(home: Path) -> None:
