@@ -116,7 +116,9 @@ async def test_a_whole_session_needs_local_sockets_only(home: Path) -> None:
     stopped = lacuna(home, "engine", "stop", "--model", str(model))
     assert (status.returncode, stopped.returncode) == (0, 0), status.stderr + stopped.stderr
     seen = trace(home)
-    assert {"socket.bind", "socket.connect"} >= {event for _, event, _ in seen}, "more than local sockets were asked for"
+    assert {"socket.bind", "socket.connect"} >= {event for _, event, _ in seen}, (
+        "more than local sockets were asked for"
+    )
     assert all(Path(address).parent == home / "run" for _, _, address in seen)
     assert {pid for pid, event, _ in seen if event == "socket.bind"} == {engine}, "somebody else listens"
     assert server in {pid for pid, event, _ in seen if event == "socket.connect"}

@@ -149,8 +149,13 @@ LSP_SEEDS = tuple(
                 "contentChanges": [{"range": _SPAN, "text": "y = 🙂\r\n"}, {"text": "z"}],
             },
         ),
-        _note("workspace/didChangeConfiguration", {"settings": {"lacuna": {"enable": False, "holes": {"markers": []}}}}),
-        _note("workspace/didChangeWorkspaceFolders", {"event": {"added": [{"uri": "file:///w", "name": "w"}], "removed": []}}),
+        _note(
+            "workspace/didChangeConfiguration", {"settings": {"lacuna": {"enable": False, "holes": {"markers": []}}}}
+        ),
+        _note(
+            "workspace/didChangeWorkspaceFolders",
+            {"event": {"added": [{"uri": "file:///w", "name": "w"}], "removed": []}},
+        ),
         _note("textDocument/didClose", {"textDocument": {"uri": URI}}),
         _note("$/cancelRequest", {"id": 1}),
         {"jsonrpc": "2.0", "id": 1, "result": None},

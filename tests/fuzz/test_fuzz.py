@@ -17,7 +17,19 @@ TARGETS = targets()
 # Numbers at which counts, lengths and offsets go wrong.
 TELLING = (
     *(b"\xff" * 8, b"\xff\xff\xff\x7f", b"\0" * 8, struct.pack("<Q", 2**63), struct.pack(">I", 2**24)),
-    *(b"[" * 2000, b'{"a":' * 500, b"9" * 5000, b"-1", b"1e999", b"NaN", b"null", b'"\\ud800"', b"\r\n\r\n", b'"', b"\\"),
+    *(
+        b"[" * 2000,
+        b'{"a":' * 500,
+        b"9" * 5000,
+        b"-1",
+        b"1e999",
+        b"NaN",
+        b"null",
+        b'"\\ud800"',
+        b"\r\n\r\n",
+        b'"',
+        b"\\",
+    ),
 )
 Change = Callable[[bytes], bytes]
 

@@ -266,7 +266,9 @@ def growth_of(pattern: str, flags: int = 0, *, search: bool) -> Growth:
     automaton = builder.automaton
     piece = builder.build(tree)
     # In front of a `$` or a look ahead nothing is done yet.
-    done = piece.open_last if not tree.data or tree.data[-1][0] not in (codes.AT, codes.ASSERT, codes.ASSERT_NOT) else ()
+    done = (
+        piece.open_last if not tree.data or tree.data[-1][0] not in (codes.AT, codes.ASSERT, codes.ASSERT_NOT) else ()
+    )
     if search and not piece.start_only:
         line, end = automaton.position(set(SAMPLE) - {"\n"}), automaton.position("\n")
         both = line.last + end.last

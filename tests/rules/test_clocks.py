@@ -25,9 +25,8 @@ def wall_clocks(tree: ast.AST) -> list[int]:
     }
     lines = []
     for node in ast.walk(tree):
-        if (isinstance(node, ast.Attribute) and ".".join(ast.unparse(node).split(".")[-2:]) in WALL) or (
-            isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names
-        ):
+        is_attribute = isinstance(node, ast.Attribute) and ".".join(ast.unparse(node).split(".")[-2:]) in WALL
+        if is_attribute or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names):
             lines.append(node.lineno)
     return sorted(lines)
 

@@ -8,7 +8,18 @@ import pytest
 
 from tests.rules.sources import imported_names, sources
 
-MODULES = ("pickle", "pickletools", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "copyreg")
+MODULES = (
+    "pickle",
+    "pickletools",
+    "_pickle",
+    "cPickle",
+    "cloudpickle",
+    "dill",
+    "joblib",
+    "marshal",
+    "shelve",
+    "copyreg",
+)
 CALLS = {
     *("eval", "exec", "compile", "__import__", "torch.load", "torch.hub.load", "torch.jit.load", "torch.save"),
     *("np.load", "numpy.load", "yaml.load", "runpy.run_path", "runpy.run_module"),
