@@ -25,9 +25,11 @@ def wall_clocks(tree: ast.AST) -> list[int]:
     }
     lines = []
     for node in ast.walk(tree):
-        is_attribute = isinstance(node, ast.Attribute) and ".".join(ast.unparse(node).split(".")[-2:]) in WALL
-        if is_attribute or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names):
-            lines.append(node.lineno)
+        match node:
+            case ast.Attribute() if ".".join(ast.unparse(node).split(".")[-2:]) in WALL:
+                lines.append(node.lineno)
+            case ast.Name(id=name, ctx=ast.Load()) if name in names:
+                lines.append(node.lineno)
     return sorted(lines)
 
 
