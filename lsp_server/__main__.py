@@ -27,10 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.tcp is None:
         return serve_stdio(make_server, options.editor_pid)
     host, port = options.tcp
-    if not _is_loopback(host) and not options.allow_remote:
+    if not _is_loopback(host):
         print(  # noqa: T201
-            f"{host} can be reached from other machines, which could then read your documents; "
-            "use 127.0.0.1, or say --allow-remote",
+            f"{host} can be reached from other machines, which could then read your documents on their way; "
+            "use 127.0.0.1, and an encrypted tunnel to it (`ssh -L`) from elsewhere",
             file=sys.stderr,
         )
         return 2
@@ -66,8 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lacuna {__version__}")
     # Many editors pass this by habit; it is what happens anyway.
     parser.add_argument("--stdio", action="store_true", help="serve over stdin and stdout (the default)")
-    parser.add_argument("--tcp", type=_host_and_port, metavar="HOST:PORT", help="serve one TCP connection")
-    parser.add_argument("--allow-remote", action="store_true", help="let --tcp listen beyond this machine")
+    parser.add_argument(
+        "--tcp", type=_host_and_port, metavar="HOST:PORT", help="serve one TCP connection from this machine"
+    )
     parser.add_argument(
         "--model", default=DEFAULT_MODEL, help="the engine's model, a name or a path (default: %(default)s)"
     )

@@ -35,6 +35,9 @@ PASSING_KINDS = frozenset({"loading", "draining", "overloaded", "quota_exceeded"
 # Kinds that come from one request and say nothing about the next.
 REQUEST_KINDS = frozenset({"bad_request", "window_exceeded", "round_trip", "unsatisfied"})
 
+# Kinds that say that the engine was lost in the middle of something.
+LOSS_KINDS = frozenset({"gone", "unreachable"})
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -65,8 +68,9 @@ def notice_for(error: EngineError) -> Notice:
     text = f"Lacuna: {sentences(error.message, error.remedy)}"
     passes = error.kind in PASSING_KINDS
     is_fault = not passes and error.kind not in REQUEST_KINDS
-    # One that went away is started again by itself; if that fails, the engine's state says so.
-    return Notice(error.kind, text, prominent=not passes and error.kind != "gone", is_fault=is_fault)
+    # One that went away is started, or looked for, again by itself; if that fails, the engine's state says so.
+    is_prominent = not passes and error.kind not in LOSS_KINDS
+    return Notice(error.kind, text, prominent=is_prominent, is_fault=is_fault)
 
 
 def notice_for_state(state: str, message: str) -> Notice:

@@ -35,6 +35,6 @@ def _cost(piece: re.Match[str]) -> int:
         return 1 + (length - 1) // _SIGNS_PER_TOKEN
     if kind == "blank":
         # A line end takes what is blank in front of it along; a blank belongs to the word behind it.
-        ended, line_end, rest = piece.group().rpartition("\n")
+        _, line_end, rest = piece.group().rpartition("\n")
         return bool(line_end) + sum(mark not in " \t" for mark in rest)
     return 1

@@ -59,7 +59,7 @@ class _WithTeam(click.Group):
         return {"serve": team.serve, "token": team.token}[cmd_name]
 
 
-@click.group(cls=_WithTeam)
+@click.group(cls=_WithTeam, commands=[status])
 def engine() -> None:
     """The resident engine: it holds the model and serves every editor of this user."""
 
@@ -104,9 +104,6 @@ def stop(**options: object) -> None:
         say_failure(error)
     said = "has left" if was_running else "is not running"
     click.echo(f"The engine for {config.model} {said}.")
-
-
-engine.add_command(status)
 
 
 def _core_factory(config: EngineConfig) -> Callable[[Callable[[str, float], None]], Any]:

@@ -27,10 +27,13 @@ def options(*declared: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
     return apply
 
 
-address_options = options(
-    click.option("--model", help=f"Name of the model, as `lacuna models list` shows it, or a path. [{DEFAULT_MODEL}]"),
-    click.option("--transport", help="auto, unix or tcp: how clients reach it. [auto]"),
-)
+def address_options(command: _Command) -> _Command:
+    """Which engine is meant."""
+    says = f"Name of the model, as `lacuna models list` shows it, or a path. [{DEFAULT_MODEL}]"
+    return options(
+        click.option("--model", help=says),
+        click.option("--transport", help="auto, unix or tcp: how clients reach it. [auto]"),
+    )(command)
 
 
 def read_options(given: dict[str, object]) -> EngineConfig:

@@ -1,7 +1,7 @@
 """Who is at the other end of a local socket: the user id, where the system tells.
 
-Linux has SO_PEERCRED (unix(7)), macOS and FreeBSD LOCAL_PEERCRED (unix(4) there); elsewhere, and on TCP, nobody can say,
-and the folder's mode and the token are what guards. Stdlib only.
+Linux has SO_PEERCRED (unix(7)), macOS and FreeBSD LOCAL_PEERCRED (unix(4) there); elsewhere, and on TCP, nobody can
+say, and the folder's mode and the token are what guards. Stdlib only.
 """
 
 from __future__ import annotations

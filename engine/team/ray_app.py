@@ -40,6 +40,7 @@ _GATE_REQUESTS = 4096
 """Jobs the gate holds open; quotas keep them far below."""
 _LEAVING_S = 60.0
 _START_TRIES = 3
+_SAID = "RuntimeError: "
 _ADMIT_S = 10.0
 
 
@@ -147,18 +148,38 @@ def start(options: TeamOptions, environment: Mapping[str, str]) -> Application:
     try:
         application = Application(serve.run(_application(options), name=NAME, route_prefix="/"))
     except RuntimeError as fault:
-        raise EngineError("internal", f"the replicas do not start: {fault}", "mend that, then start again") from None
+        why = _why_not_started() or str(fault)
+        raise EngineError("internal", f"the replicas do not start: {why}", "mend that, then start again") from None
     application.admit(options.entries)
     return application
 
 
+def _why_not_started() -> str:
+    """What a replica said that could not load its model, as far as Serve kept it."""
+    application = serve.status().applications.get(NAME)
+    engines = application.deployments.get("engines") if application is not None else None
+    said = [line.partition(_SAID)[2] for line in (engines.message if engines else "").splitlines() if _SAID in line]
+    return said[-1].strip() if said else ""
+
+
 def stop(options: TeamOptions) -> None:
-    """Let running jobs end, and take the application down; a cluster of our own with it."""
+    """Let running jobs end, and take the application down; a cluster of our own with it.
+
+    Serve, which holds the port, stays only where a shared cluster has other applications.
+    """
     with contextlib.suppress(Exception):
         serve.delete(NAME)
-    if not options.cluster:
+    if not options.cluster or not _applications():
         serve.shutdown()  # type: ignore[no-untyped-call]
-        ray.shutdown()
+    ray.shutdown()
+
+
+def _applications() -> Sequence[str]:
+    """Names of what Serve runs on the cluster; one is taken to be there where nobody says."""
+    try:
+        return list(serve.status().applications)
+    except Exception:  # noqa: BLE001 - leaving goes on whatever it was
+        return ["unknown"]
 
 
 def _application(options: TeamOptions) -> Any:
@@ -174,7 +195,7 @@ def _application(options: TeamOptions) -> Any:
         name="engines",
         ray_actor_options={"num_cpus": options.cpus, "num_gpus": options.gpus},
         max_ongoing_requests=2 * options.limits.canvases,
-        user_config=models[0],
+        user_config={"preload": models[0]},
         max_constructor_retry_count=_START_TRIES,
         health_check_period_s=5,
         health_check_timeout_s=30,
@@ -205,7 +226,7 @@ def _join(options: TeamOptions, environment: Mapping[str, str]) -> None:
         raise EngineError(
             "gone",
             f"no Ray cluster answers at {options.cluster}",
-            "start one with `ray start --head`, or leave --cluster out",
+            "start one with `ray start --head` and say --cluster auto, or leave --cluster out",
         ) from fault
 
 

@@ -48,10 +48,10 @@ class Engines:
 
         self._engine_of = serve.multiplexed(max_num_models_per_replica=models_at_once)(load)
 
-    async def reconfigure(self, preload: str) -> None:
+    async def reconfigure(self, config: Mapping[str, str]) -> None:
         """Called by Serve before a replica counts as ready: loads that model. Raises RuntimeError for it to show."""
         try:
-            await self._engine_of(preload)
+            await self._engine_of(config["preload"])
         except EngineError as error:
             raise RuntimeError(f"{error.message}; {error.remedy}") from None
 

@@ -72,10 +72,10 @@ def leaves_for(choice: EngineChoice) -> str:
     if choice.is_local:
         return ""
     try:
-        _, host, _ = _parts(choice.url)
+        parts, host, _ = _parts(choice.url)
     except EngineError:
         return ""
-    return "" if _is_loopback(host) else host
+    return host if parts.scheme == "https" and not _is_loopback(host) else ""
 
 
 def read_token(file: str) -> str:
@@ -123,7 +123,8 @@ def _parts(url: str) -> tuple[SplitResult, str, int | None]:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
+    # Names below it are a resolver's to answer, and not every resolver keeps them here.
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -14,7 +14,7 @@ from lsp_server.remote.completion import FillBy, Wordings
 from lsp_server.remote.dialect import Talk
 from lsp_server.remote.endpoint import Endpoint
 from lsp_server.remote.fim_templates import template_of
-from lsp_server.remote.http_errors import refused
+from lsp_server.remote.http_errors import is_passing, refused
 from lsp_server.remote.openai_talk import OpenAITalk
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class OpenAI:
             raise refused(status, endpoint.host)
         entry = _chosen(listed, endpoint)
         model, maker = str(entry["id"]), str(entry.get("owned_by") or "")
-        fill_by = await _fill_by(client, root, model, maker)
+        fill_by = await _fill_by(client, root, endpoint.host, model, maker)
         wordings = Wordings(model, fill_by, template_of(model), _chat_extras(maker))
         log.info("%s serves an OpenAI API; gaps are filled by %s", endpoint.host, fill_by)
         facts = Facts(
@@ -109,10 +109,11 @@ def _chat_extras(maker: str) -> dict[str, Any]:
     return {"chat_template_kwargs": {"enable_thinking": False}} if maker in ("vllm", "llamacpp") else {}
 
 
-async def _fill_by(client: httpx.AsyncClient, root: str, model: str, maker: str) -> FillBy:
+async def _fill_by(client: httpx.AsyncClient, root: str, host: str, model: str, maker: str) -> FillBy:
     """The best way to fill a gap that the server has. Each is tried, since the API's names promise nothing.
 
-    llama.cpp and others take a suffix and say nothing of ignoring it, so the tokens they read are counted.
+    llama.cpp and others take a suffix and say nothing of ignoring it, so the tokens they read are counted. Raises
+    EngineError when the server cannot be asked at the moment.
     """
     if maker == "llamacpp":
         body = {"input_prefix": "x = ", "input_suffix": "\n", "n_predict": 1, "temperature": 0}
@@ -121,6 +122,9 @@ async def _fill_by(client: httpx.AsyncClient, root: str, model: str, maker: str)
             return "infill"
     body = {"model": model, "prompt": "x = ", "suffix": _PROBE_SUFFIX, "max_tokens": 1, "temperature": 0}
     status, reply = await _json(client, "POST", f"{root}/v1/completions", body)
+    if status == 401 or (is_passing(status) and status != 500):
+        # That it cannot answer now says nothing of what it can. (What it cannot do at all, some say with 500.)
+        raise refused(status, host)
     usage = reply.get("usage") if isinstance(reply, Mapping) else None
     read = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
     if status == 200 and isinstance(read, int) and read >= _PROBE_TOKENS:

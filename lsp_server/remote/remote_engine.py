@@ -1,13 +1,16 @@
 """An engine over HTTP as the rest of the server sees it, whatever dialect it speaks.
 
-Its life: off → starting → ready or failed; a failed one is tried again with growing pauses, and so is one that went
-away. It is not watched while it is ready: a request that cannot reach it says so.
+Its life: off → starting → ready or failed; a failed one is tried again with growing pauses. It is not watched while it
+is ready: a request that cannot reach it says so. One that has answered before is then greeted again at once. One that
+greets and yet fails every request has failed, so that a person is told once and not with every key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,6 +78,8 @@ class RemoteEngine:
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._estranged = asyncio.Event()
+        # Since it was greeted last.
+        self._has_answered = False
         self._attempts: set[asyncio.Task[Done]] = set()
         self._counts = _Counts()
 
@@ -173,27 +178,38 @@ class RemoteEngine:
         attempt = 1
         while True:
             try:
-                return await self._once(request, on_news)
+                done = await self._once(request, on_news)
             except EngineError as fault:
                 if not isinstance(fault, TryAgain) or attempt >= attempts:
                     if fault.kind in _ESTRANGED:
-                        self._estrange()
+                        self._estrange(fault)
                     raise
                 await asyncio.sleep(self._retries.pause_s(attempt, fault.after_s))
+            else:
+                self._has_answered = True
+                return done
             attempt += 1
 
     async def _once(self, request: Fill | Rewrite, on_news: Callable[[News], None]) -> Done:
+        """One attempt. A connection that broke is replaced at once and for everybody: often it was only an old one."""
         import httpx
 
+        try:
+            try:
+                return await self._attempt(request, on_news)
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+                return await self._attempt(request, on_news)
+        except httpx.HTTPError as fault:
+            lost = lost_connection(fault, self._host)
+            raise (lost if lost.kind == "timed_out" else TryAgain(lost)) from None
+
+    async def _attempt(self, request: Fill | Rewrite, on_news: Callable[[News], None]) -> Done:
         if self._talk is None:
             raise EngineGone
         attempt = asyncio.ensure_future(self._talk.ask(request, on_news))
         self._attempts.add(attempt)
         try:
             return await attempt
-        except httpx.HTTPError as fault:
-            lost = lost_connection(fault, self._host)
-            raise (lost if lost.kind == "timed_out" else TryAgain(lost)) from None
         except asyncio.CancelledError:
             # Cancelled by `close`, and not by who waits.
             task = asyncio.current_task()
@@ -205,11 +221,19 @@ class RemoteEngine:
 
     # Staying connected
 
-    def _estrange(self) -> None:
+    def _estrange(self, fault: EngineError) -> None:
         """The server is not what it was. Said at once, so that who asks next waits until it is greeted again."""
-        if self.state == "ready":
+        if self.state != "ready":
+            return
+        self._estranged.set()
+        if self._has_answered:
             self._condition.move("starting", f"{self._host} could not be asked; it is looked for again")
-            self._estranged.set()
+        else:
+            self._fail(fault)
+
+    def _fail(self, fault: EngineError) -> None:
+        self._failure = fault
+        self._condition.move("failed", sentences(fault.message, fault.remedy))
 
     async def _keep_connected(self) -> None:
         failures = 0
@@ -218,15 +242,14 @@ class RemoteEngine:
             self._estranged.clear()
             fault = await self._greet()
             if fault is None:
-                failures, self._failure = 0, None
+                self._has_answered = False
                 self._condition.move("ready", "ready")
                 await self._estranged.wait()
-                await asyncio.sleep(self._patience.first_retry_s)
-                continue
-            failures += 1
-            self._failure = fault
-            self._condition.move("failed", sentences(fault.message, fault.remedy))
-            await self._pause(self._patience.pause(failures, fault.kind))
+            else:
+                self._fail(fault)
+            failures = 1 if self._has_answered else failures + 1
+            kind = self._failure.kind if self.state == "failed" and self._failure is not None else "gone"
+            await self._pause(self._patience.pause(failures, kind))
 
     async def _greet(self) -> EngineError | None:
         """Greet the server; None when it answered. The token is read each time, so that a new one is used."""
@@ -235,7 +258,7 @@ class RemoteEngine:
         try:
             endpoint = await asyncio.to_thread(endpoint_of, self._choice)
             if self._client is None:
-                self._client = http_client(endpoint)
+                self._client = http_client(endpoint, await asyncio.to_thread(trusted_authorities))
             self._client.headers.update(_authorization(endpoint))
             async with asyncio.timeout(self._patience.connect_s):
                 self._talk = await self._dialect.greet(self._client, endpoint)
@@ -288,7 +311,7 @@ class _Counts:
         return StatusReport("ready", facts, up_s, 0.0, 0.0, 1, *counts, 0.0)
 
 
-def http_client(endpoint: Endpoint) -> httpx.AsyncClient:
+def http_client(endpoint: Endpoint, authorities: ssl.SSLContext) -> httpx.AsyncClient:
     """A client for `endpoint`. It follows no redirect, which could lead documents and token to another host.
 
     On this machine no proxy is asked, whatever the environment says.
@@ -299,9 +322,19 @@ def http_client(endpoint: Endpoint) -> httpx.AsyncClient:
         headers=_authorization(endpoint),
         timeout=httpx.Timeout(endpoint.timeout_s, connect=min(CONNECT_S, endpoint.timeout_s)),
         limits=httpx.Limits(keepalive_expiry=KEEP_ALIVE_S),
+        verify=authorities,
         trust_env=not endpoint.is_loopback,
         follow_redirects=False,
     )
+
+
+def trusted_authorities() -> ssl.SSLContext:
+    """Whose certificates are believed: whom the system trusts (or SSL_CERT_FILE names), where it trusts nobody the
+    authorities that come with httpx. Reads files."""
+    import httpx
+
+    context = ssl.create_default_context()
+    return context if context.get_ca_certs() or "SSL_CERT_FILE" in os.environ else httpx.create_ssl_context()
 
 
 def _authorization(endpoint: Endpoint) -> dict[str, str]:

@@ -14,7 +14,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,7 +89,7 @@ async def at_one_engine(model: Path, clients: int, rounds: int, texts: dict[int,
             os.kill(pid, signal.SIGTERM)
 
 
-async def at_a_team(served: Team, clients: int, rounds: int, texts: dict[int, str], kills: int) -> list[Phase]:
+async def at_a_team(served: Team, clients: int, rounds: int, texts: dict[int, str], kills: int) -> AsyncIterator[Phase]:
     async with served.client() as http:
 
         async def asker(request: Fill | Rewrite) -> str | None:
@@ -102,10 +102,22 @@ async def at_a_team(served: Team, clients: int, rounds: int, texts: dict[int, st
                 os.kill((await facts_of(http)).pid, signal.SIGKILL)
 
         calm = await load("two replicas", clients, rounds, asker, texts)
+        yield calm
         killing = asyncio.create_task(killer())
-        rough = await load("two replicas, killed under load", clients, rounds, asker, texts, kills)
+        yield await load("two replicas, killed under load", clients, rounds, asker, texts, kills)
         await killing
-        return [calm, rough]
+
+
+async def measure(folder: Path, clients: int, rounds: int, kills: int, tell: Callable[[Phase], None]) -> None:
+    """All three runs, each told when it is over."""
+    model = write_checkpoint(folder / "sdar", "sdar")
+    core = load_core(EngineConfig(model=str(model), device="cpu", threads=1), lambda stage, done: None)
+    texts = {number: drive(core, request_of(number, 0))[0].text for number in range(clients)}
+    tell(await at_one_engine(model, clients, rounds, texts))
+    options = ("--model", str(model), "--replicas", "2", "--cpus", "1", "--device", "cpu", "--jobs-at-once", "0")
+    with team(folder, *options, "--jobs-a-minute", "0") as served:
+        async for phase in at_a_team(served, clients, rounds, texts, kills):
+            tell(phase)
 
 
 def main() -> None:
@@ -117,17 +129,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
-        folder = Path(name)
         os.environ["LACUNA_HOME"] = name
-        model = write_checkpoint(folder / "sdar", "sdar")
-        core = load_core(EngineConfig(model=str(model), device="cpu", threads=1), lambda stage, done: None)
-        texts = {number: drive(core, request_of(number, 0))[0].text for number in range(given.clients)}
-        phases = [asyncio.run(at_one_engine(model, given.clients, given.rounds, texts))]
-        options = ("--model", str(model), "--replicas", "2", "--cpus", "1", "--device", "cpu", "--jobs-at-once", "0")
-        with team(folder, *options, "--jobs-a-minute", "0") as served:
-            phases += asyncio.run(at_a_team(served, given.clients, given.rounds, texts, given.kills))
-    for phase in phases:
-        print(json.dumps(asdict(phase)) if given.json else phase)
+
+        def tell(phase: Phase) -> None:
+            print(json.dumps(asdict(phase)) if given.json else phase, flush=True)
+
+        asyncio.run(measure(Path(name), given.clients, given.rounds, given.kills, tell))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,6 +69,8 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
     with daemon(home) as process:
         report = json.loads(command(home, "status", "--json", *MODEL).stdout)
         assert (report["running"], report["state"], report["facts"]["pid"]) == (True, "ready", process.pid)
+        metrics = command(home, "status", "--prometheus", *MODEL)
+        assert (metrics.returncode, "lacuna_ready 1.0\n" in metrics.stdout) == (0, True)
         table = command(home, "status", *MODEL)
         assert table.returncode == 0
         assert "30 min" in table.stdout
@@ -82,6 +85,25 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
     assert not engine_address("scripted", {"LACUNA_HOME": str(home)}).path.exists()
 
 
+def test_status_is_a_command_of_its_own_and_is_shown_live(home: Path) -> None:
+    watching = [sys.executable, "-m", "engine.cli.main", "status", "--watch", "--every", "0.1", *MODEL]
+    env = {**os.environ, "LACUNA_HOME": str(home), "COLUMNS": "100", "FORCE_COLOR": "1", "TERM": "xterm"}
+    with subprocess.Popen(watching, env=env, stdout=subprocess.PIPE, text=True) as watch, daemon(home) as process:
+        assert watch.stdout is not None
+        seen = ""
+        while f"{process.pid}" not in seen:
+            line = watch.stdout.readline()
+            assert line, seen
+            seen += line
+        process.kill()
+        process.wait(PATIENCE_S)
+        # An engine that left is waited for.
+        while "No engine for scripted is running" not in (line := watch.stdout.readline()):
+            assert line
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(PATIENCE_S) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
@@ -90,6 +112,9 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
         (["run", "--model", "./no/such/model"], 1, "/no/such/model does not exist"),
         (["run", "--threads", "many"], 2, "--threads must be a number"),
         (["start", "--transport", "pigeon"], 2, "--transport must be one of"),
+        (["run", "--diffusion-share", "101"], 2, "--diffusion-share must be at most 100"),
+        (["run", "--metrics-port", "70000"], 2, "--metrics-port must be at most 65535"),
+        (["status", "--json", "--watch"], 2, "choose one of"),
     ],
 )
 def test_wrong_usage_is_named(home: Path, arguments: list[str], status: int, says: str) -> None:

@@ -294,10 +294,10 @@ async def test_tcp_serves_one_editor_on_loopback() -> None:
     await writer.wait_closed()
 
 
-async def test_tcp_beyond_this_machine_must_be_asked_for() -> None:
+async def test_tcp_never_listens_beyond_this_machine() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "lsp_server", "--tcp", "0.0.0.0:0", stderr=asyncio.subprocess.PIPE
     )
     _, said = await process.communicate()
     assert process.returncode == 2
-    assert b"--allow-remote" in said
+    assert b"ssh -L" in said

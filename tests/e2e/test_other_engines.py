@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from lsprotocol import types
 
 from engine.cli.editor import DraftSeen, Editor, OpenFile
 from engine.protocol.errors import EngineError
@@ -154,9 +159,36 @@ async def test_an_editor_works_with_it_as_with_ours(
         assert len(after) > len(CODE)
         running.open(away)
         assert await running.inline_completion(away, place) == []
-        assert await running.code_action(away, place, place + 1, "refactor.rewrite.lacuna.fill") == []
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 3, "character": 0}}
+        asked = {"uri": away.uri, "range": whole, "instruction": "Shorten."}
+        params = types.ExecuteCommandParams(command="lacuna.rewrite", arguments=[asked])
+        await running.client.workspace_execute_command_async(params)
         assert any("engine.allowFolders" in message for message in running.messages)
     finally:
         await running.stop()
     # Nobody started an engine of our own.
     assert not list(home.rglob("*.log"))
+
+
+async def test_the_shell_asks_it_too_and_starts_no_engine_of_ours(server: str, tmp_path: Path) -> None:
+    file = tmp_path / "shapes.py"
+    file.write_text(CODE.replace("return 0", "return <fill>"))
+    command = [
+        sys.executable,
+        "-m",
+        "engine.cli.main",
+        "fill",
+        str(file),
+        "--url",
+        server,
+        "--max-tokens",
+        "32",
+        "--json",
+    ]
+    environment = {**os.environ, "LACUNA_HOME": str(tmp_path / "home"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=PIPE, stderr=PIPE)
+    out, err = await process.communicate()
+    # A text that runs into its budget is not put in: what is looked at is that the server was asked.
+    assert process.returncode in (0, 1), err
+    assert json.loads(out)["stats"][0]["reason"] == "remote: infill"
+    assert not (tmp_path / "home" / "run").exists()

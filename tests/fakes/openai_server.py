@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -70,10 +71,11 @@ class Script:
     holding: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def release(self) -> None:
         """Let what is held go on."""
@@ -93,10 +95,10 @@ class Script:
 
 
 @asynccontextmanager
-async def serving(answers: dict[str, list[Answer]]) -> AsyncIterator[Script]:
-    """A server on a free port of this machine."""
-    script = Script(answers)
-    server = await asyncio.start_server(_connection(script), "127.0.0.1", 0)
+async def serving(answers: dict[str, list[Answer]], certificate: ssl.SSLContext | None = None) -> AsyncIterator[Script]:
+    """A server on a free port of this machine; with a certificate it speaks TLS."""
+    script = Script(answers, scheme="http" if certificate is None else "https")
+    server = await asyncio.start_server(_connection(script), "127.0.0.1", 0, ssl=certificate)
     script.port = server.sockets[0].getsockname()[1]
     try:
         yield script

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.run gguf -runs=1000000
 
-Needs `pip install -e '.[fuzz]'` (atheris, a libFuzzer for Python). What breaks a promise is written to `crash-...` in the
-working folder; giving that file's name as an option runs it again. Raises SystemExit with libFuzzer's status.
+Needs `pip install -e '.[fuzz]'` (atheris, a libFuzzer for Python). What breaks a promise is written to `crash-...` in
+the working folder; giving that file's name as an option runs it again. Ends with libFuzzer's status.
 """
 
 from __future__ import annotations

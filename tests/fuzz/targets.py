@@ -52,8 +52,7 @@ def run_codec(data: bytes) -> None:
 def _decode(decode: Callable[[bytes], Message], payload: bytes) -> None:
     try:
         message = decode(payload)
-    except codec.BadMessageError as refused:
-        assert refused.message, "a refusal without a reason"
+    except codec.BadMessageError:
         return
     again = decode(codec.encode(message)[HEADER.size :])
     # Compared as text: a NaN is not equal to itself.

@@ -1,4 +1,4 @@
-"""Every regular expression that meets somebody's text takes time in proportion to it (see `regex_growth`)."""
+"""Every regular expression that meets somebody's text takes time in proportion to it (`regex_growth` proves it)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from engine.diffusion.constraints.regex_growth import growth_of
 from lsp_server import holes, lexing
 from lsp_server.languages import _LANGUAGES
 from lsp_server.settings import Settings
-from tests.rules.regex_growth import growth_of
 from tests.rules.sources import Source, sources
 
 # The training recipe reads a corpus at leisure, and no text of a user's.

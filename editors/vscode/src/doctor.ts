@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import { call } from './cli';
 import { doctorPage, doctorReport } from './core/doctorReport';
 import { messageOf } from './core/faults';
+import { hasOwnCommand } from './findServer';
 import type { Server } from './server';
 
 const REPORT = vscode.Uri.parse('lacuna-report:Doctor.md');
@@ -46,10 +47,9 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   private withoutProgram(): string {
-    const why =
-      this.server.state === 'missing'
-        ? vscode.l10n.t('The program "lacuna" was not found on this machine. Run "Lacuna: Install".')
-        : vscode.l10n.t('The configured command does not say where the program "lacuna" is.');
+    const why = hasOwnCommand()
+      ? vscode.l10n.t('The configured command does not say where the program "lacuna" is.')
+      : vscode.l10n.t('The program "lacuna" was not found on this machine. Run "Lacuna: Install".');
     return doctorPage(why, vscode.l10n.t);
   }
 }

@@ -18,6 +18,9 @@ import { showTrace } from './trace';
 
 const RESTARTING = ['command', 'interpreter', 'model', 'environment'].map((name) => `lacuna.server.${name}`);
 
+/** Trust and the settings that it lets in come one after the other, and so do several settings: one restart is enough. */
+const SETTLE_MS = 300;
+
 /** What other extensions, and the tests, may use. */
 export interface Api {
   readonly server: Server;
@@ -78,13 +81,20 @@ function startWhenWanted(started: Server): vscode.Disposable[] {
       void started.start();
     }
   };
+  let settling: NodeJS.Timeout | undefined;
   const restart = () => {
-    if (isWanted) {
-      void started.restart();
-    }
+    clearTimeout(settling);
+    settling = setTimeout(() => {
+      if (isWanted) {
+        void started.restart();
+      }
+    }, SETTLE_MS);
   };
   vscode.workspace.textDocuments.forEach(start);
   return [
+    new vscode.Disposable(() => {
+      clearTimeout(settling);
+    }),
     vscode.workspace.onDidOpenTextDocument(start),
     vscode.workspace.onDidGrantWorkspaceTrust(restart),
     vscode.workspace.onDidChangeConfiguration((event) => {

@@ -34,6 +34,11 @@ function places(): Places {
   };
 }
 
+/** Whether a command of the person's own starts the server: where the program is, it may leave unsaid. */
+export function hasOwnCommand(): boolean {
+  return vscode.workspace.getConfiguration('lacuna.server').get<string[]>('command', []).length > 0;
+}
+
 /** The machine where the server runs. */
 export function here(): Home {
   return { platform: process.platform, home: homedir(), localAppData: process.env['LOCALAPPDATA'] ?? '' };

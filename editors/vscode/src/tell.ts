@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 import { type Tone, saidOf } from './core/faults';
+import { hasOwnCommand } from './findServer';
 
 const VOICES: Record<Tone, (message: string, ...answers: string[]) => Thenable<string | undefined>> = {
   info: (message, ...answers) => vscode.window.showInformationMessage(message, ...answers),
@@ -22,12 +23,15 @@ export function tellFault(fault: unknown): void {
   }
 }
 
-/** There is no program to ask: offers to install it. */
+/** There is no program to ask: says why, and offers to install it where there is none at all. */
 export async function tellMissing(): Promise<void> {
+  if (hasOwnCommand()) {
+    void tell('warning', vscode.l10n.t('The configured command does not say where the program "lacuna" is.'));
+    return;
+  }
   const install = vscode.l10n.t('Install…');
-  if (
-    (await tell('warning', vscode.l10n.t('The program "lacuna" was not found on this machine.'), install)) === install
-  ) {
+  const why = vscode.l10n.t('The program "lacuna" was not found on this machine.');
+  if ((await tell('warning', why, install)) === install) {
     await vscode.commands.executeCommand('lacuna.install');
   }
 }

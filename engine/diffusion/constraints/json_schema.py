@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.diffusion.constraints.canvas_text import Span
+from engine.diffusion.constraints.regex_growth import growth_of
 from engine.diffusion.constraints.reviewed import Faults, Reviewed
 from engine.diffusion.constraints.vocabulary import Vocabulary
 from engine.protocol.errors import EngineError
@@ -51,6 +52,8 @@ def schema_faults(schema: dict[str, Any]) -> Faults:
         raise _bad_schema(fault.message) from None
     except RecursionError:
         raise _bad_schema("it is nested too deeply") from None
+    for pattern in _patterns(schema):
+        _require_bounded(pattern)
     # An empty registry: the library's own default would fetch a schema named by its address.
     validator = kind(schema, registry=Registry())
 
@@ -74,6 +77,34 @@ def schema_faults(schema: dict[str, Any]) -> Faults:
     # Finds references that lead nowhere, or in a circle, before a model is asked.
     faults("null")
     return faults
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """Every regular expression in a schema, and perhaps a text that only stands where one could."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("pattern"), str):
+                yield node["pattern"]
+            if isinstance(node.get("patternProperties"), dict):
+                yield from node["patternProperties"]
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+
+
+def _require_bounded(pattern: str) -> None:
+    """Refuse what could keep the engine's one thread busy without end. Raises EngineError(bad_request)."""
+    try:
+        growth = growth_of(pattern, search=True)
+    except re.error:
+        # Reported where it is used, as ever.
+        return
+    except (NotImplementedError, RecursionError, OverflowError) as fault:
+        raise _bad_schema(f"the pattern {pattern[:80]!r} is too involved ({fault})") from None
+    if growth == "exponential":
+        raise _bad_schema(f"the pattern {pattern[:80]!r} can take exponential time: let no repetition hold another")
 
 
 def _levels(document: Any) -> int:

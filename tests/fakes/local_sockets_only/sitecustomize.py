@@ -20,7 +20,7 @@ def guard(event: str, arguments: tuple[Any, ...]) -> None:
         return
     address = arguments[1] if event in _WITH_ADDRESS else arguments
     local = event in _WITH_ADDRESS and isinstance(address, str | bytes)
-    shown = os.fsdecode(address) if local else repr(address)
+    shown = os.fsdecode(address) if isinstance(address, str | bytes) else repr(address)
     with open(os.environ["SOCKET_TRACE"], "a", encoding="utf-8") as trace:  # noqa: PTH123 - pathlib may not be imported
         trace.write(f"{os.getpid()}\t{event}\t{shown}\n")
     if not local:

@@ -273,6 +273,21 @@ def test_no_further_texts_after_the_deadline_or_where_the_model_is_sure() -> Non
 def test_what_the_model_doubts_is_told_in_the_reason() -> None:
     done, _, _ = drive(core(ScriptedCanvasModel(saying("what", 1.0))), FILL)
     assert "is low" in done.stats.reason
+    assert (done.stats.gates, done.stats.fallback) == (("confidence",), False)
+
+
+def test_jobs_are_counted_for_the_one_route_there_is() -> None:
+    engine = core(ScriptedCanvasModel(saying("(", 1.0)))
+    done, _, _ = drive(engine, FILL)
+    abandoned = engine.start(FILL)
+    next(abandoned)
+    abandoned.close()
+    told = engine.monitored
+    (route,) = told.routes
+    assert (route.route, route.done, route.cancelled, route.fallbacks) == ("diffusion", 1, 1, 0)
+    assert dict(route.gate_failures) == dict.fromkeys(done.stats.gates, 1)
+    assert "confidence" in done.stats.gates
+    assert told.breaker is None
 
 
 def test_broken_characters_are_left_out_and_counted() -> None:

@@ -208,12 +208,22 @@ def test_every_value_is_found_where_it_stands(document: Any, indent: Any, ascii_
         {"$ref": "#"},
         {"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}},
         {"type": ["null"], "required": 3},
+        {"pattern": "^(a+)+$"},
+        {"items": {"patternProperties": {"(x*)*y": {}}}},
+        {"pattern": "(a)\\1"},
+        {"pattern": "(a"},
     ],
 )
 def test_a_schema_that_cannot_be_used_is_a_bad_request(schema: dict[str, Any]) -> None:
     with pytest.raises(EngineError, match="JSON Schema cannot be used") as failure:
         json_schema(WORDS, schema)
     assert failure.value.kind == "bad_request"
+
+
+def test_an_ordinary_pattern_is_followed() -> None:
+    faults = schema_faults({"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$"})
+    assert faults('"a-b"') == []
+    assert faults('"a--b"') == [(0, 6)]
 
 
 def test_a_circle_within_a_schema_is_told_from_a_document_that_is_too_deep() -> None:

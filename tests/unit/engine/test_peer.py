@@ -125,8 +125,13 @@ async def test_the_client_says_nothing_to_a_stranger(home: Path, as_somebody_els
         assert await asyncio.wait_for(heard, 10) == b""
 
 
+def _link(directory: Path) -> None:
+    directory.rename(directory.parent / "moved")
+    directory.symlink_to(directory.parent / "moved")
+
+
 @pytest.mark.asyncio
-@pytest.mark.parametrize("spoil", [lambda d: d.chmod(0o755), lambda d: _link(d)], ids=["open-to-others", "linked"])
+@pytest.mark.parametrize("spoil", [lambda d: d.chmod(0o755), _link], ids=["open-to-others", "linked"])
 async def test_a_folder_exchanged_under_the_client_is_refused(home: Path, spoil: Callable[[Path], None]) -> None:
     async with running(home) as engine:
         spoil(engine.address.directory)
@@ -136,8 +141,3 @@ async def test_a_folder_exchanged_under_the_client_is_refused(home: Path, spoil:
         if engine.address.directory.is_symlink():
             engine.address.directory.unlink()
             (home / "moved").rename(engine.address.directory)
-
-
-def _link(directory: Path) -> None:
-    directory.rename(directory.parent / "moved")
-    directory.symlink_to(directory.parent / "moved")

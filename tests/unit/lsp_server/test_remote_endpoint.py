@@ -6,13 +6,15 @@ import logging
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.protocol.errors import EngineError
 from lsp_server.document import Document
 from lsp_server.privacy import explained, refusal
 from lsp_server.remote.allowed import may_leave, notice_of_leaving
 from lsp_server.remote.choice import EngineChoice, choice_of
-from lsp_server.remote.endpoint import LONGEST_TOKEN, endpoint_of, host_of, leaves_for, read_token
+from lsp_server.remote.endpoint import LONGEST_TOKEN, Endpoint, endpoint_of, host_of, leaves_for, read_token
 from lsp_server.settings import Settings, parse
 from lsp_server.settings_schema import vscode_configuration, vscode_restricted
 from lsp_server.workspace import Workspace
@@ -43,6 +45,8 @@ def test_addresses_that_can_be_used(url: str, address: str, host: str, stays: bo
         "http://10.0.0.5:8000",
         "http://127.0.0.1.example.org",
         "http://localhost.example.org",
+        "http://engine.localhost:8000",
+        "http://2130706433:8000",
         "http://0.0.0.0:8000",
         "ftp://engine.example.org",
         "engine.example.org:8000",
@@ -65,6 +69,42 @@ def test_addresses_that_cannot(url: str) -> None:
     # What an address may hold by mistake is shown to nobody.
     assert "secret" not in caught.value.message + caught.value.remedy
     assert host_of(EngineChoice(url))
+
+
+URLS = st.text() | st.lists(
+    st.sampled_from(
+        ["http", "https", "://", "[", "]", "::1", "127.0.0.1", "@", ":", "8080", "/", "?", "#", "%", "x.y", " "]
+    ),
+    max_size=8,
+).map("".join)
+
+
+@given(URLS)
+def test_any_text_is_an_address_that_is_safe_or_none(url: str) -> None:
+    choice = EngineChoice(url or "x")
+    assert host_of(choice)
+    endpoint, kind = used(choice)
+    if endpoint is None:
+        assert (kind, leaves_for(choice)) == ("unsafe_address", "")
+    else:
+        assert endpoint.url.startswith("https://") or endpoint.is_loopback
+        assert bool(leaves_for(choice)) is not endpoint.is_loopback
+        assert "@" not in endpoint.url
+
+
+def used(choice: EngineChoice) -> tuple[Endpoint | None, str]:
+    """The endpoint of a choice, or why there is none."""
+    try:
+        return endpoint_of(choice), ""
+    except EngineError as fault:
+        return None, fault.kind
+
+
+@given(st.text() | st.text().map(lambda path: f"file:///w/open/{path}") | URLS)
+def test_any_text_is_a_document_that_may_leave_or_not(uri: str) -> None:
+    settings = Settings(engine_url="https://engine.example.org", engine_allow_folders=("/w/open",))
+    may = may_leave(uri, settings)
+    assert may is False or "/w/open" in uri
 
 
 def test_a_token_is_the_file_s_one_line_and_is_shown_nowhere(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -217,13 +220,47 @@ async def test_who_waits_has_a_lost_answer_asked_again() -> None:
 
 async def test_who_types_is_told_at_once_and_the_server_is_looked_for() -> None:
     cut = Answer(events=[{"choices": [{"text": "half"}]}], cut=True)
-    async with serving(vllm(cut, REFUSES_SUFFIX, completion("whole"))) as script, engine_at(script) as engine:
-        await until(engine, "ready")
+    answers = vllm(completion("whole"), cut, cut, REFUSES_SUFFIX, completion("whole"))
+    async with serving(answers) as script, engine_at(script) as engine:
+        assert (await engine.submit(FILL, wait=True)).text == "whole"
         with pytest.raises(EngineError) as caught:
             await engine.submit(FILL)
         assert caught.value.kind == "unreachable"
         assert (await engine.submit(FILL, wait=True)).text == "whole"
         assert len(script.at("/v1/models")) == 2
+
+
+async def test_a_connection_that_was_only_old_is_no_loss() -> None:
+    cut = Answer(events=[], cut=True)
+    async with serving(vllm(cut, completion("whole"))) as script, engine_at(script) as engine:
+        await until(engine, "ready")
+        assert (await engine.submit(FILL)).text == "whole"
+        assert engine.state == "ready"
+
+
+async def test_one_that_greets_and_fails_every_request_has_failed_and_is_left_alone_for_a_while() -> None:
+    async with serving(vllm(Answer(401))) as script, engine_at(script) as engine:
+        states: list[str] = []
+        await until(engine, "ready")
+        engine.on_state(lambda state, _: states.append(state))
+        for _ in range(3):
+            with pytest.raises(EngineError) as caught:
+                await engine.submit(FILL, wait=True)
+            assert caught.value.kind == "bad_token"
+            await asyncio.sleep(0.05)
+        assert states == ["failed"]
+        assert len(script.at("/v1/models")) == 1
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+async def test_what_a_server_cannot_say_now_is_not_taken_for_what_it_cannot_do(status: int) -> None:
+    answers = {"/v1/models": [models(QWEN)], "/v1/completions": [Answer(status), REFUSES_SUFFIX]}
+    async with serving(answers) as script, engine_at(script) as engine:
+        await until(engine, "failed")
+        engine.start()
+        await until(engine, "ready")
+        assert engine.facts is not None
+        assert engine.facts.family == "openai (template)"
 
 
 async def test_a_busy_server_is_not_a_lost_one() -> None:
@@ -304,9 +341,9 @@ async def test_the_token_goes_along_and_a_new_one_is_read_when_the_old_one_is_re
     file = tmp_path / "token"
     file.write_text("old")
     file.chmod(0o600)
-    answers = vllm(Answer(401), REFUSES_SUFFIX, completion("a"))
+    answers = vllm(completion("a"), Answer(401), REFUSES_SUFFIX, completion("a"))
     async with serving(answers) as script, engine_at(script, token_file=str(file)) as engine:
-        await until(engine, "ready")
+        await engine.submit(FILL, wait=True)
         assert script.asked[0].headers["authorization"] == "Bearer old"
         file.write_text("new")
         with pytest.raises(EngineError) as caught:
@@ -334,3 +371,23 @@ async def test_closing_ends_what_runs() -> None:
             await job
         assert engine.state == "off"
         await script.hung_up.wait()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+async def test_only_a_certificate_that_is_trusted_here_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=here"
+    files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
+    subprocess.run(["openssl", *made.split(), *files], check=True, capture_output=True)
+    certificate = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    async with serving(vllm(completion("a")), certificate) as script:
+        async with engine_at(script) as engine:
+            await until(engine, "failed")
+            assert engine.failure is not None
+            assert engine.failure.kind == "unsafe_address"
+            assert script.asked == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
+        async with engine_at(script) as engine:
+            assert (await engine.submit(FILL, wait=True)).text == "a"

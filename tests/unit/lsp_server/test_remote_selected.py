@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
@@ -104,8 +105,8 @@ async def test_nothing_is_selected_while_settings_are_awaited_or_lacuna_is_off()
     session, editor = session_of(made)
     session.configure({"enable": False, "engine": {"url": FAR}})
     session.wake_engine()
-    session.configure({"engine": {"url": FAR}})
-    session.awaits_settings = True
+    session.begin(dataclasses.replace(session.capabilities, pulls_configuration=True), {"engine": {"url": FAR}})
+    assert session.awaits_settings
     session.wake_engine()
     assert len(made.engines) == 1
     assert editor.shown == []

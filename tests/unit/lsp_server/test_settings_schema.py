@@ -61,7 +61,11 @@ def test_what_opens_files_needs_trust_and_what_is_agreed_once_holds_for_the_wind
     assert "lacuna.privacy.openFiles" in settings_schema.vscode_restricted()
     assert "lacuna.inlineCompletion.enable" not in settings_schema.vscode_restricted()
     scopes = {name: entry["scope"] for name, entry in settings_schema.vscode_configuration()["properties"].items()}
-    assert [name for name, scope in scopes.items() if scope != "resource"] == ["lacuna.positionEncoding"]
+    assert [name for name, scope in scopes.items() if scope == "window"] == ["lacuna.positionEncoding"]
+    # To where documents go is nobody's to choose but the person's, not even a trusted project's.
+    machine = [name for name, scope in scopes.items() if scope == "machine"]
+    assert machine == [name for name in scopes if name.startswith("lacuna.engine.")]
+    assert set(machine) <= set(settings_schema.vscode_restricted())
 
 
 def test_a_package_keeps_what_is_the_client_s_own() -> None:

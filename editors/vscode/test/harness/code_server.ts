@@ -40,6 +40,8 @@ const QUIET = {
   'editor.wordBasedSuggestions': 'off',
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
   'files.hotExit': 'off',
+  // In a browser VS Code saves by itself after a second; a person's does not.
+  'files.autoSave': 'off',
 } as const;
 
 export class CodeServer {

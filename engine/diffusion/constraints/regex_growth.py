@@ -1,10 +1,10 @@
 """How the time of a regular expression grows with its text: linear, polynomial or exponential.
 
 A backtracking matcher (Python's `re`) tries every way a text can be read, so its time grows as the number of ways does.
-The expression becomes an automaton of its characters (Glushkov 1961), and the ways are compared pairwise, after Weideman
-et al., "Analyzing Matching Time Behavior of Backtracking Regular Expression Matchers" (2016): two ways round from a state
-to itself on one text make it exponential; a way round one state, one from it to another and one round that, all on the
-same text, make it polynomial. A search is the expression behind a loop over every character.
+The expression becomes an automaton of its characters (Glushkov 1961), and the ways are compared pairwise, after
+Weideman et al., "Analyzing Matching Time Behavior of Backtracking Regular Expression Matchers" (2016): two ways round
+from a state to itself on one text make it exponential; a way round one state, one from it to another and one round
+that, all on the same text, make it polynomial. A search is the expression behind a loop over every character.
 
 Errs on the side of growth: assertions count as always fulfilled, what follows in them as one more way that ends. A way
 that reaches a state where the whole expression has matched is no growth: the matcher stops there.
@@ -27,6 +27,8 @@ Growth = Literal["linear", "polynomial", "exponential"]
 SAMPLE = "".join(map(chr, range(128))) + "éßЖ五\u0301\u2028\xa0٣€🙂"
 # A repetition with more copies than this counts as one without end.
 _MOST_COPIES = 8
+# More places than any expression here has; the comparison takes the square of their number, or more.
+_MOST_PLACES = 400
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Automaton:
     edges: list[tuple[int, int]] = field(default_factory=list)
 
     def position(self, chars: Iterable[str]) -> Piece:
+        if len(self.chars) >= _MOST_PLACES:
+            raise NotImplementedError(f"more than {_MOST_PLACES} places for characters")
         self.chars.append(frozenset(chars))
         place = len(self.chars) - 1
         return Piece((place,), (place,), frozenset((place,)), empty=False)
@@ -111,10 +115,8 @@ class _Builder:
             return self.automaton.position(self._chars(code, argument))
         if code is codes.BRANCH:
             return self.automaton.choice([self.build(one) for one in argument[1]])
-        if code is codes.SUBPATTERN:
-            return self.build(argument[3])
-        if code is codes.ATOMIC_GROUP:
-            return self.build(argument)
+        if code in (codes.SUBPATTERN, codes.ATOMIC_GROUP):
+            return self.build(argument if code is codes.ATOMIC_GROUP else argument[3])
         if code in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
             return self._repeat(*argument)
         if code in (codes.ASSERT, codes.ASSERT_NOT):
@@ -157,7 +159,7 @@ class _Builder:
         return same if code is codes.LITERAL else set(SAMPLE) - same
 
     def _same(self, one: str, other: str) -> bool:
-        return one == other or bool(self._flags & re.IGNORECASE) and one.lower() == other.lower()
+        return one == other or (bool(self._flags & re.IGNORECASE) and one.lower() == other.lower())
 
     def _set(self, members: Any) -> set[str]:
         found: set[str] = set()
@@ -259,7 +261,8 @@ def _reachable(begun: list[Any], on: Any) -> set[Any]:
 def growth_of(pattern: str, flags: int = 0, *, search: bool) -> Growth:
     """How time grows; `search`: the expression is looked for anywhere, not only matched at one place.
 
-    Raises NotImplementedError for back references and conditions.
+    Raises NotImplementedError for back references, conditions and expressions of hundreds of places, re.error for what
+    is no expression.
     """
     tree = parser.parse(pattern, flags)
     builder = _Builder(tree.state.flags)
