@@ -59,8 +59,10 @@ async def test_a_step_that_hangs_is_answered_and_the_next_request_is_served(home
         with pytest.raises(EngineError, match=r"did not end|went away") as caught:
             await engine.submit(fill("hangs", "steps=1 delay=1000"))
         assert caught.value.kind == "gone"
+        # Who asks in the same moment may still meet the old one.
+        while (await engine.ready()).pid == facts.pid:
+            await asyncio.sleep(0.01)
         assert (await engine.submit(fill("next"), wait=True)).text == "abcdef"
-        assert (await engine.ready()).pid != facts.pid
         await asyncio.to_thread(gone, facts.pid)
     log = (home / "state" / "engine-scripted.log").read_text(encoding="utf-8")
     assert log.count("a step has not ended") == 1

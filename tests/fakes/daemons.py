@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -88,10 +89,13 @@ async def stop(home: Path, transport: Transport = "auto") -> None:
 
 
 def gone(pid: int) -> None:
+    """Wait until a process has ended; its parent may not have asked for its status yet."""
+    end = time.monotonic() + PATIENCE_S
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        if process.status() != psutil.STATUS_ZOMBIE:
-            process.wait(PATIENCE_S)
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < end, f"process {pid} does not end"
+            time.sleep(0.01)
 
 
 def fill(job_id: str, script: str = "steps=3 text=abcdef") -> Fill:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.fakes.looks import awaited
 from tests.fakes.lsp_link import Link, LocalLink, ProcessLink
 from tests.fakes.lsp_messages import area, change, frame, note, place, read_frame
 from tests.fakes.scripted_server import scripted_server
@@ -96,7 +97,7 @@ class LspClient:
 
     async def answer(self, message: dict[str, Any], patience_s: float = PATIENCE_S) -> Any:
         """The result of a request made by `call`. Raises ResponseFault."""
-        return await asyncio.wait_for(asyncio.shield(self._pending[message["id"]]), patience_s)
+        return await awaited(self._pending[message["id"]], patience_s)
 
     async def request(self, method: str, params: Any = None) -> Any:
         """Ask and wait. Raises ResponseFault."""

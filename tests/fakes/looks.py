@@ -1,0 +1,19 @@
+"""Waiting with a patience that is counted in looks: who was stopped meanwhile, or slept, has not waited."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TypeVar
+
+Result = TypeVar("Result")
+LOOK_S = 1.0
+
+
+async def awaited(work: asyncio.Future[Result], patience_s: float) -> Result:
+    """The result of `work`, which is not cancelled when patience ends. Raises TimeoutError."""
+    for _ in range(max(1, math.ceil(patience_s / LOOK_S))):
+        done, _ = await asyncio.wait({work}, timeout=min(LOOK_S, patience_s))
+        if done:
+            return work.result()
+    raise TimeoutError
