@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
+
+from packaging.version import InvalidVersion, Version
 
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Facts
@@ -48,6 +49,11 @@ class Upgrade:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """The numbers a version begins with, to be compared: "0.2.0rc1" gives (0, 2), what is no version gives none."""
-    found = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", version)
-    return tuple(map(int, re.sub(r"(?:\.0)+$", "", found[0]).split("."))) if found else ()
+    """The numbers of a version, to be compared: "0.2.0rc1" gives (0, 2), what is no version gives none (PEP 440)."""
+    try:
+        release = list(Version(version).release)
+    except InvalidVersion:
+        return ()
+    while release and not release[-1]:
+        release.pop()
+    return tuple(release)
