@@ -54,6 +54,6 @@ def parts(version: str) -> tuple[int, ...]:
         release = list(Version(version).release)
     except InvalidVersion:
         return ()
-    while release and not release[-1]:
+    while len(release) > 1 and not release[-1]:
         release.pop()
     return tuple(release)
