@@ -114,7 +114,8 @@ def test_they_are_text_wherever_they_stand(family: Family, data: st.DataObject) 
 
 
 def test_the_words_alone_are_text_too(family: Family) -> None:
-    everything = "".join(family.words)
+    # As many as the smallest window holds byte by byte.
+    everything = "".join(family.words[:4])
     assert everything
     assert family.control
     found = [control_or_refused(family, hostile) for hostile in requests_of(lambda: everything)]
