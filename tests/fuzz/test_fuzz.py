@@ -92,7 +92,20 @@ def server() -> Iterator[LspTarget]:
     target.close()
 
 
-JSON_VALUES = (None, True, -1, 2**70, 1.5, "", "\ud800", "x" * 5000, [], {}, [[]], {"jsonrpc": "2.0"})
+JSON_VALUES: tuple[object, ...] = (
+    None,
+    True,
+    -1,
+    2**70,
+    1.5,
+    "",
+    "\ud800",
+    "x" * 5000,
+    [],
+    {},
+    [[]],
+    {"jsonrpc": "2.0"},
+)
 
 
 def test_every_value_in_every_member_of_every_message(server: LspTarget) -> None:

@@ -52,8 +52,10 @@ def hybrid_family(folder: Path) -> Family:
     special: SpecialIds = special_ids(vocabulary, path)
 
     def ids(request: Request) -> list[int]:
-        lay_out = rewrite_prompt if isinstance(request, Rewrite) else fill_prompt
-        prompt = lay_out(request, tokenizer, special)  # type: ignore[operator]
+        if isinstance(request, Rewrite):
+            prompt = rewrite_prompt(request, tokenizer, special)
+        else:
+            prompt = fill_prompt(request, tokenizer, special)
         prompt = warm_behind_opening(replace(prompt, opening="x"), request, tokenizer, special)
         # The end of what is expected is there or not as the text goes on from the cursor's token.
         expected = expected_ids(prompt, request, tokenizer, special)[:-1]
@@ -114,7 +116,8 @@ def test_they_are_text_wherever_they_stand(family: Family, data: st.DataObject) 
 
 
 def test_the_words_alone_are_text_too(family: Family) -> None:
-    everything = "".join(family.words)
+    # As many as the smallest window holds byte by byte.
+    everything = "".join(family.words[:4])
     assert everything
     assert family.control
     found = [control_or_refused(family, hostile) for hostile in requests_of(lambda: everything)]
