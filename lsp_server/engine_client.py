@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from engine.protocol.address import Address, Transport, engine_address
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Facts, Fill, Found, Loading, Rewrite, StatusReport
-from lsp_server.engine_condition import EngineState
+from lsp_server.engine_condition import EngineCondition, EngineState
 from lsp_server.engine_connection import EngineConnection, EngineGone, Silence, connect
 from lsp_server.engine_spawn import EngineChild, engine_command, spawn
 from lsp_server.engine_upgrade import Upgrade
@@ -140,8 +140,7 @@ class EngineProcess:
         self._env = dict(os.environ if env is None else env)
         self._transport = transport
         self._patience = patience or Patience()
-        self._state: EngineState = "off"
-        self._message = ""
+        self._condition = EngineCondition()
         self._failure: EngineError | None = None
         self._connection: EngineConnection | None = None
         # The child that is on its way, and those that once got so far that somebody could connect.
@@ -149,14 +148,12 @@ class EngineProcess:
         self._arrived: list[EngineChild] = []
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
-        self._moved = asyncio.Event()
         self._upgrade = Upgrade()
-        self._listeners: list[Callable[[EngineState, str], None]] = []
         self._loading_listeners: list[Callable[[Loading], None]] = []
 
     @property
     def state(self) -> EngineState:
-        return self._state
+        return self._condition.state
 
     @property
     def model(self) -> str:
@@ -164,14 +161,14 @@ class EngineProcess:
 
     @property
     def failure(self) -> EngineError | None:
-        return self._failure if self._state == "failed" else None
+        return self._failure if self._condition.state == "failed" else None
 
     @property
     def facts(self) -> Facts | None:
         return self._connection.facts if self._connection is not None and self._is_live() else None
 
     def on_state(self, callback: Callable[[EngineState, str], None]) -> None:
-        self._listeners.append(callback)
+        self._condition.on_change(callback)
 
     def on_loading(self, callback: Callable[[Loading], None]) -> None:
         self._loading_listeners.append(callback)
@@ -180,7 +177,7 @@ class EngineProcess:
         if self._task is None or self._task.done():
             self._look()
             self._task = asyncio.create_task(self._keep_connected())
-        elif self._state == "failed":
+        elif self._condition.state == "failed":
             self._look()
             self._asked.set()
 
@@ -192,14 +189,14 @@ class EngineProcess:
         on_found: Callable[[Found], None] | None = None,
         wait: bool = False,
     ) -> Done:
-        if self._state == "off":
+        if self._condition.state == "off":
             self.start()
         if wait:
             await self.ready()
-        if self._state == "failed" and self._failure is not None:
+        if self._condition.state == "failed" and self._failure is not None:
             raise self._failure
         if self._connection is None or not self._is_live():
-            message = "the engine went away" if self._state == "ready" else self._message
+            message = "the engine went away" if self._condition.state == "ready" else self._condition.message
             raise EngineError("loading", message, "ask again in a moment")
 
         def on_news(news: Draft | Found) -> None:
@@ -211,10 +208,12 @@ class EngineProcess:
 
     async def ready(self) -> Facts:
         """Wait until the engine is ready, starting it if it is off. Raises the EngineError it failed with."""
-        if self._state == "off":
+        if self._condition.state == "off":
             self.start()
-        while self._state in ("starting", "loading") or (self._state == "ready" and not self._is_live()):
-            await self._moved.wait()
+        while self._condition.state in ("starting", "loading") or (
+            self._condition.state == "ready" and not self._is_live()
+        ):
+            await self._condition.changed()
         if (facts := self.facts) is not None:
             return facts
         raise self._failure or EngineGone()
@@ -231,12 +230,12 @@ class EngineProcess:
         await self._disconnect()
         for child in (*self._arrived, *filter(None, [self._child])):
             child.let_go()
-        self._move("off", "closed")
+        self._condition.move("off", "closed")
 
     def _is_live(self) -> bool:
         """Ready, and not lost without `_keep_connected` having had its turn to say so."""
         connection = self._connection
-        return self._state == "ready" and connection is not None and connection.phase == "ready"
+        return self._condition.state == "ready" and connection is not None and connection.phase == "ready"
 
     async def _keep_connected(self) -> None:
         failures = 0
@@ -245,12 +244,12 @@ class EngineProcess:
             began = asyncio.get_running_loop().time()
             reason = await self._live_once()
             await self._disconnect()
-            if reason.kind == "draining" and self._state == "ready":
+            if reason.kind == "draining" and self._condition.state == "ready":
                 # It left of its own accord (idle, stopped); it is started again when somebody needs it.
-                self._move("off", reason.message)
+                self._condition.move("off", reason.message)
                 return
             lived = asyncio.get_running_loop().time() - began
-            sound = self._state == "ready" and lived >= self._patience.sound_after_s
+            sound = self._condition.state == "ready" and lived >= self._patience.sound_after_s
             failures = 1 if sound else failures + 1
             self._tell_loss(reason)
             await self._pause(self._patience.pause(failures, reason.kind))
@@ -267,7 +266,7 @@ class EngineProcess:
             log.error("connecting to the engine failed", exc_info=fault)
             return EngineError("internal", f"connecting failed ({type(fault).__name__})", "see the server's log")
         self._failure = None
-        self._move("ready", "ready")
+        self._condition.move("ready", "ready")
         assert self._connection is not None
         return await self._connection.lost()
 
@@ -286,12 +285,12 @@ class EngineProcess:
         """Connect to an engine that is ready, and of no older version than this client."""
         while True:
             self._connection = await self._reach()
-            if self._state != "failed" and self._connection.phase != "ready":
-                self._move("loading", "loading the model")
+            if self._condition.state != "failed" and self._connection.phase != "ready":
+                self._condition.move("loading", "loading the model")
             facts = await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
             if not self._upgrade.is_due(facts):
                 return
-            self._move("starting", f"replacing the engine of version {facts.engine_version}")
+            self._condition.move("starting", f"replacing the engine of version {facts.engine_version}")
             await self._upgrade.retire(self._connection)
             await self._disconnect()
 
@@ -321,8 +320,8 @@ class EngineProcess:
         if self._child is not None and status != 0:
             child, self._child = self._child, None
             raise child.failure()
-        if self._state != "failed":
-            self._move("starting", "starting the engine")
+        if self._condition.state != "failed":
+            self._condition.move("starting", "starting the engine")
         # Status 0: it found another engine serving, which has left since; so it is our turn again.
         self._child = spawn(self._command, self._model, self._env)
 
@@ -336,11 +335,11 @@ class EngineProcess:
             callback(loading)
 
     def _tell_loss(self, reason: EngineError) -> None:
-        if self._state == "ready":
-            self._move("starting", "the engine went away; starting it again")
+        if self._condition.state == "ready":
+            self._condition.move("starting", "the engine went away; starting it again")
             return
         self._failure = reason
-        self._move("failed", sentences(reason.message, reason.remedy))
+        self._condition.move("failed", sentences(reason.message, reason.remedy))
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -355,22 +354,7 @@ class EngineProcess:
 
     def _look(self) -> None:
         """On the way, without a word: one that runs already is there in a moment."""
-        self._enter("starting", "the engine is being looked for")
-
-    def _move(self, state: EngineState, message: str) -> None:
-        if (state, message) == (self._state, self._message):
-            return
-        self._enter(state, message)
-        for callback in self._listeners:
-            try:
-                callback(state, message)
-            except Exception as fault:  # One listener must not cost the connection.
-                log.error("a listener of the engine's state failed", exc_info=fault)
-
-    def _enter(self, state: EngineState, message: str) -> None:
-        self._state, self._message = state, message
-        self._moved.set()
-        self._moved = asyncio.Event()
+        self._condition.enter("starting", "the engine is being looked for")
 
 
 def _unreachable(address: Address) -> EngineError:
