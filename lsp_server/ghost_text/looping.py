@@ -15,6 +15,7 @@ _ROW_REPEATS = 16
 _READ_CHARS = 2_000
 # No statement, item or word ends with these, but what joins it to the next one does.
 _JOINTS = " \t,;.:+-*/%&|^=<>!?~@([{"
+_QUOTES = "\"'`"
 _JOINING_WORDS = ("and", "or", "not", "in", "is", "if", "else")
 
 
@@ -23,7 +24,7 @@ def without_looping(lines: list[str], place: Surroundings) -> list[str]:
 
     A text that goes on behind its rounds, if only by a bracket that closes them, has found its way out: it stays. So
     do dashes and other rules, and rows of data where the text around has such rows. What the line says in front of the
-    cursor may be the first round; where no letter or digit is left of the line, it goes as a whole.
+    cursor may be the first round; where neither a letter, a digit nor a string is left, the line goes as a whole.
     """
     last = next((number for number in reversed(range(len(lines))) if lines[number].strip()), None)
     if last is None:
@@ -39,7 +40,7 @@ def without_looping(lines: list[str], place: Surroundings) -> list[str]:
     # Brackets and strings must not be torn, unless every place would tear them.
     whole = (text for text in texts if text and lexing.stack_after(text, place.language, opened) == opened)
     left = next(whole, texts[0])
-    return [*lines[:last], left] if any(each.isalnum() for each in left) else lines[:last]
+    return [*lines[:last], left] if any(each.isalnum() or each in _QUOTES for each in left) else lines[:last]
 
 
 def _rounds(line: str, said: int) -> tuple[int, int]:

@@ -36,7 +36,8 @@ def said_at(text: str, *lines: str, language: str = "python") -> list[str]:
         ("‸", "f(a; b) + " * 9, "f(a; b)"),
         ('s = """\nDon\'t ‸', "say it and " * 9, "say it"),
         ("x = ‸", "lalala" * 12, "la"),
-        # Pictures say something, and one alone is nothing to offer.
+        # Pictures say something, and one alone is nothing to offer; a string of them is.
+        ("y = ‸", '"😀😀"; ' + 's = "😀😀"; ' * 11, '"😀😀"'),
         ('s = "‸', "😀" * 32, None),
         ('s = "😀‸😀"', "😀" * 32, None),
         # What stands in front of the cursor is the first round.
