@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lsp_server.document import Document, for_model
 from lsp_server.ghost_text.following import without_following
+from lsp_server.ghost_text.looping import without_looping
 from lsp_server.ghost_text.placement import placed
 from lsp_server.ghost_text.repeated_head import without_repeated_head
 from lsp_server.ghost_text.repetition import without_preceding, without_repetition
@@ -79,8 +80,8 @@ def present_in(
 def _worth_offering(lines: list[str], place: Surroundings, *, is_single: bool, automatic: bool) -> list[str]:
     lines = without_preceding(lines, place)
     if is_single:
-        return without_following(lines[:1], place)
-    lines = without_repetition(lines, place)
+        return without_following(without_looping(lines[:1], place), place)
+    lines = without_looping(without_repetition(lines, place), place)
     if automatic:
         lines = within_scope(lines, place)
     return without_following(lines, place)
