@@ -58,14 +58,33 @@ class EngineLock:
                 return "served"
             mute = [*mute, found] if found.state == "mute" else []
             if len(mute) >= MUTE_PROBES:
-                _end(mute)
+                _end(_process_of(mute))
                 mute = []
             pause(_POLL_S)
-        raise EngineError(
-            "internal",
-            f"another process holds {self._address.lock} but does not answer",
-            f"end the `engine run --model {self._address.model}` process that hangs, then start again",
-        )
+        raise self._hangs()
+
+    def evict(self, limit_s: float = LEAVING_LIMIT_S, pause: Callable[[float], None] = time.sleep) -> int | None:
+        """End the engine that answers nobody, and wait up to `limit_s` until its lock is free: its process.
+
+        None where somebody answers after all, or nobody is there any more; nothing is ended then. Raises
+        EngineError(internal), having ended nothing, where whoever listens holds no lock or nobody says which process
+        it is, and where the process that was ended does not go.
+        """
+        mute: list[Found] = []
+        while len(mute) < MUTE_PROBES:
+            found = self._look(self._address)
+            if found.state != "mute":
+                return None
+            mute.append(found)
+        pid = _process_of(mute)
+        if pid is None or not self._is_held():
+            raise self._hangs()
+        _end(pid)
+        for _ in range(max(1, round(limit_s / _POLL_S))):
+            if not self._is_held():
+                return pid
+            pause(_POLL_S)
+        raise self._hangs()
 
     def is_ours(self) -> bool:
         """Whether the lock that others would take is the one held here: its file may have been removed."""
@@ -75,6 +94,22 @@ class EngineLock:
         """Let another engine serve."""
         self._file = None
         self._lock.release()
+
+    def _is_held(self) -> bool:
+        """Whether another process has the lock: only an engine takes it."""
+        if not self._address.lock.exists():
+            return False
+        if not self._acquire():
+            return True
+        self.release()
+        return False
+
+    def _hangs(self) -> EngineError:
+        return EngineError(
+            "internal",
+            f"another process holds {self._address.lock} but does not answer",
+            f"end the `engine run --model {self._address.model}` process that hangs, then start again",
+        )
 
     def _acquire(self) -> bool:
         try:
@@ -99,12 +134,13 @@ def _identity(address: Address) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _end(mute: list[Found]) -> None:
-    """End the process that listens and says nothing; where the system does not tell which it is, nothing is ended.
+def _process_of(mute: list[Found]) -> int | None:
+    """The process that was asked and said nothing, where the system tells; by now another may listen there."""
+    return next((found.pid for found in reversed(mute) if found.pid is not None), None)
 
-    The one that was asked: by now another may listen there.
-    """
-    pid = next((found.pid for found in reversed(mute) if found.pid is not None), None)
+
+def _end(pid: int | None) -> None:
+    """End the process that listens and says nothing; where the system does not tell which it is, nothing is ended."""
     if pid is None:
         return
     log.warning("the engine that holds the lock (process %d) does not answer; ending it", pid)

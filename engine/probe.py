@@ -5,10 +5,7 @@ A process that is suspended still accepts: the system does that for it. Only an 
 
 from __future__ import annotations
 
-import os
-import platform
 import socket
-import struct
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,12 +13,11 @@ from engine.protocol import codec
 from engine.protocol.address import LOOPBACK, Address, read_endpoint
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Hello
+from engine.protocol.peer import peer_process
 
 PROBE_S = 3.0
 # A version that no engine speaks: it is answered, and never counted as a client, nor needs it the token.
 _NO_PROTOCOL = 0
-# The level and name of macOS's LOCAL_PEERPID (sys/un.h), which Python's socket module does not have.
-_SOL_LOCAL, _LOCAL_PEERPID = 0, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ def probe(address: Address, limit_s: float = PROBE_S) -> Found:
     except (OSError, EngineError):
         return Found("absent")
     with line:
-        pid = _listener(line)
+        pid = peer_process(line)
         try:
             line.sendall(codec.encode(Hello(_NO_PROTOCOL, "lacuna-claim")))
             said = line.recv(1)
@@ -65,20 +61,3 @@ def _connect(address: Address, limit_s: float) -> socket.socket:
         line.close()
         raise
     return line
-
-
-def _listener(line: socket.socket) -> int | None:
-    """The process at the other end of a Unix socket, if it is another one of this user's."""
-    if line.family != getattr(socket, "AF_UNIX", None):
-        return None
-    system = platform.system()
-    try:
-        if system == "Linux":
-            pid, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            return pid if pid > 0 and user == os.getuid() and pid != os.getpid() else None
-        if system == "Darwin":
-            (pid,) = struct.unpack("i", line.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, 4))
-            return pid if pid > 0 and pid != os.getpid() else None
-    except OSError:
-        pass
-    return None

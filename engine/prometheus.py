@@ -17,12 +17,12 @@ from engine.protocol.messages import BreakerReport, Histogram, RouteReport, Stat
 _STATES = ("closed", "half_open", "open")
 
 
-def prometheus_text(report: StatusReport) -> str:
-    """The text exposition format, version 0.0.4."""
+def prometheus_text(report: StatusReport | None) -> str:
+    """The text exposition format, version 0.0.4; None is an engine that runs and does not answer."""
     return generate_latest(registry_of(lambda: report)).decode()
 
 
-def registry_of(report: Callable[[], StatusReport]) -> CollectorRegistry:
+def registry_of(report: Callable[[], StatusReport | None]) -> CollectorRegistry:
     """What prometheus_client serves; `report` is called anew for every answer."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Reported(report))
@@ -30,7 +30,7 @@ def registry_of(report: Callable[[], StatusReport]) -> CollectorRegistry:
 
 
 class _Reported(Collector):
-    def __init__(self, report: Callable[[], StatusReport]) -> None:
+    def __init__(self, report: Callable[[], StatusReport | None]) -> None:
         self._report = report
 
     def describe(self) -> Iterable[Metric]:
@@ -40,6 +40,9 @@ class _Reported(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every metric of one report."""
         report = self._report()
+        yield from _of_answering(report)
+        if report is None:
+            return
         yield from _of_engine(report)
         yield from _counters(report)
         yield from _histograms(report.routes)
@@ -47,10 +50,15 @@ class _Reported(Collector):
             yield from _of_breaker(report.breaker)
 
 
-def _of_engine(report: StatusReport) -> Iterator[Metric]:
-    ready = 1.0 if report.state == "ready" else 0.0
-    share = report.diffusion_share / 100
+def _of_answering(report: StatusReport | None) -> Iterator[Metric]:
+    ready = 1.0 if report is not None and report.state == "ready" else 0.0
+    up = 1.0 if report is not None else 0.0
+    yield GaugeMetricFamily("lacuna_up", "Whether the engine answers: 0 is one that is suspended, or hangs.", up)
     yield GaugeMetricFamily("lacuna_ready", "Whether the engine takes jobs.", ready)
+
+
+def _of_engine(report: StatusReport) -> Iterator[Metric]:
+    share = report.diffusion_share / 100
     yield GaugeMetricFamily("lacuna_uptime_seconds", "Since the engine started.", report.uptime_s)
     yield GaugeMetricFamily("lacuna_idle_seconds", "Since the last job ended.", report.idle_s)
     yield GaugeMetricFamily("lacuna_clients", "Connected clients.", report.clients)

@@ -97,7 +97,7 @@ class Service:
         self._state: Literal["loading", "ready", "draining"] = "loading"
         self._loading = Loading("starting", 0.0)
         self._facts: Facts | None = None
-        self._monitored, self._monitored_at = Monitored(), 0.0
+        self._monitored, self._monitored_at = Monitored(diffusion_share=config.diffusion_share), 0.0
         self.failure: EngineError | None = None
         self._began = clock()
         self._ledger = Ledger(self._began)

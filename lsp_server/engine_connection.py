@@ -6,6 +6,7 @@ Owns a socket and what waits on it. Knows nothing of starting engines or trying 
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from engine.protocol.messages import (
     Status,
     StatusReport,
 )
-from engine.protocol.peer import require_same_user
+from engine.protocol.peer import peer_process, require_same_user
 from engine.protocol.stillness import Stillness
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,17 @@ class EngineGone(EngineError):  # noqa: N818 - an outcome of a request, named as
 
     def __init__(self, message: str = "the engine went away before it answered") -> None:
         super().__init__("gone", message, "ask again; the engine is started anew when it is needed")
+
+
+class EngineMute(EngineGone):
+    """Somebody holds the engine's place and says nothing: it is suspended, or hangs. For who waits it is gone.
+
+    `pid` is its process, where the system tells.
+    """
+
+    def __init__(self, message: str, pid: int | None = None) -> None:
+        super().__init__(message)
+        self.pid = pid
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +200,8 @@ class EngineConnection:
                 self._write(Status())
                 self._reports.append(None)
             if gives_up.look(mark):
-                self._fault = EngineGone("the engine does not answer; it is suspended, or hangs")
+                pid = self.facts.pid if self.facts is not None else None
+                self._fault = EngineMute("the engine does not answer; it is suspended, or hangs", pid)
                 self._reading.cancel()
                 return
             await asyncio.sleep(silence.look_every_s)
@@ -256,10 +269,11 @@ class EngineConnection:
         self._jobs.clear()
         waiting: list[asyncio.Future[Done] | asyncio.Future[StatusReport]] = [job.result for job in jobs]
         waiting += filter(None, self._reports)
-        words = self._fault.args if isinstance(self._fault, EngineGone) else ()
+        gone = self._fault if isinstance(self._fault, EngineGone) else EngineGone()
         for future in waiting:
             if not future.done():
-                future.set_exception(EngineGone(*words))
+                # One each: who raises it adds a traceback to it.
+                future.set_exception(copy.copy(gone))
         self._reports = []
         self._writer.close()
         self._move("lost")
@@ -284,14 +298,17 @@ async def connect(
 ) -> EngineConnection:
     """Open a connection to the engine at `address` and greet it; the model may still be loading.
 
-    Raises EngineGone when nobody serves there, EngineError(protocol_version | bad_token | unsafe_address | ...)
-    when the one who does cannot be talked to.
+    Raises EngineGone when nobody serves there, EngineMute when somebody does and says nothing,
+    EngineError(protocol_version | bad_token | unsafe_address | ...) when the one who does cannot be talked to.
     """
     try:
         for directory in {address.directory, address.lock.parent}:
             require_private(directory)
         reader, writer, token = await _open(address)
-    except (OSError, TimeoutError):
+    except (TimeoutError, BlockingIOError):
+        # Its queue of connections is full, and nobody takes any out of it.
+        raise EngineMute(_unanswered(address)) from None
+    except OSError:
         raise EngineGone(f"no engine for {address.model} is running") from None
     try:
         require_same_user(writer.get_extra_info("socket"))
@@ -303,8 +320,9 @@ async def connect(
         writer.write(codec.encode(Hello(PROTOCOL_VERSION, client, token)))
         await asyncio.wait_for(connection.greeted(), GREETING_LIMIT_S)
     except TimeoutError:
+        pid = peer_process(writer.get_extra_info("socket"))
         await connection.close()
-        raise EngineGone(f"the engine for {address.model} does not answer") from None
+        raise EngineMute(_unanswered(address), pid) from None
     except BaseException:
         await connection.close()
         raise
@@ -315,6 +333,10 @@ def failure_of(reply: Failed) -> EngineError:
     """The error a `Failed` stands for."""
     kind = reply.kind if reply.kind in FAILURE_KINDS else "internal"
     return EngineError(kind, reply.message, reply.remedy)
+
+
+def _unanswered(address: Address) -> str:
+    return f"the engine for {address.model} runs but does not answer"
 
 
 async def _open(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:

@@ -13,7 +13,7 @@ from typing import Literal
 Verdict = Literal["ok", "warning", "fault"]
 ModelState = Literal["ready", "absent", "damaged", "unreadable"]
 ConvertedState = Literal["none", "whole", "changed"]
-EngineState = Literal["none", "answers", "left_over", "unsafe"]
+EngineState = Literal["none", "answers", "mute", "left_over", "unsafe"]
 
 PYTHON_NEEDED = (3, 11)
 CORES_WANTED = 2
@@ -60,12 +60,16 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The engine's place: its socket (or endpoint file), and for "unsafe" what is wrong and what to do."""
+    """The engine's place: its socket (or endpoint file), and for "unsafe" what is wrong and what to do.
+
+    "mute" is one that accepts and does not answer; `pid` is its process, where the system tells.
+    """
 
     path: Path
     state: EngineState
     fault: str = ""
     remedy: str = ""
+    pid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ def _kernel(machine: Machine) -> Check:
 
 def _memory(machine: Machine) -> Check:
     finding = f"{_gigabytes(machine.memory_free)} free"
-    if machine.engine.state == "answers":
+    if machine.engine.state in ("answers", "mute"):
         return Check("memory", "ok", f"{finding}, beside the running engine")
     if machine.memory_free < MEMORY_NEEDED:
         remedy = f"Close other programs: the engine needs about {_gigabytes(MEMORY_WANTED)}."
@@ -245,6 +249,12 @@ def _engine(engine: Engine) -> Check:
         return Check("engine", "fault", engine.fault, engine.remedy)
     if engine.state == "answers":
         return Check("engine", "ok", f"running at {engine.path}; `lacuna engine status` tells more")
+    if engine.state == "mute":
+        process = f" (process {engine.pid})" if engine.pid is not None else ""
+        finding = f"runs{process} at {engine.path} but does not answer: it is suspended, or hangs"
+        if engine.pid is None:
+            return Check("engine", "fault", finding, "End the `engine run` process that hangs.")
+        return Check("engine", "warning", finding, "Run `lacuna engine stop`: it ends the engine.")
     if engine.state == "left_over":
         return Check("engine", "ok", f"not running; {engine.path} is left over and the next start replaces it")
     return Check("engine", "ok", "not running; it starts when it is needed")

@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import shutil
-import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,15 +20,15 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from engine.cli.checkup import Check, Engine, Folder, Machine, Model, ModelState, Package, examine
+from engine.cli.checkup import Check, Engine, EngineState, Folder, Machine, Model, ModelState, Package, examine
 from engine.cli.table_console import table_console
 from engine.models.folder_record import converted_folder, converted_state
-from engine.protocol.address import LOOPBACK, Address, engine_address, read_endpoint, require_private
+from engine.probe import probe
+from engine.protocol.address import Address, engine_address, read_endpoint, require_private
 from engine.protocol.errors import EngineError
 from engine.runtime.extension import kernel_names
 from engine.store import Store
 
-CONNECT_S = 1.0
 CPU_FACTS = Path("/proc/cpuinfo")
 
 
@@ -113,7 +112,7 @@ def _model_state(store: Store) -> ModelState:
 
 
 def look_at_engine(model: str, environ: Mapping[str, str]) -> Engine:
-    """Whether an engine listens where it should, and whether its folder is only this user's."""
+    """Whether an engine answers where it should, and whether its folder is only this user's."""
     try:
         address = engine_address(model, environ)
     except EngineError as error:
@@ -121,7 +120,9 @@ def look_at_engine(model: str, environ: Mapping[str, str]) -> Engine:
     try:
         require_private(address.directory)
         _require_socket(address)
-        return Engine(address.path, "answers" if _listens(address) else "left_over")
+        found = probe(address)
+        state: EngineState = "left_over" if found.state == "absent" else found.state
+        return Engine(address.path, state, pid=found.pid)
     except FileNotFoundError:
         return Engine(address.path, "none")
     except EngineError as error:
@@ -136,23 +137,8 @@ def _require_socket(address: Address) -> None:
     if address.transport == "unix" and not stat.S_ISSOCK(address.path.lstat().st_mode):
         fault = f"{address.path} is in the way and no engine left it"
         raise EngineError("unsafe_address", fault, "Look at it and remove it: the engine does not start beside it.")
-
-
-def _listens(address: Address) -> bool:
-    """Whether something accepts a connection there. Raises FileNotFoundError, EngineError(unsafe_address)."""
-    target: str | tuple[str, int] = str(address.path)
-    kind = getattr(socket, "AF_UNIX", socket.AF_INET)
     if address.transport == "tcp":
-        target, kind = (LOOPBACK, read_endpoint(address.path).port), socket.AF_INET
-    with socket.socket(kind, socket.SOCK_STREAM) as door:
-        door.settimeout(CONNECT_S)
-        try:
-            door.connect(target)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            return False
-    return True
+        read_endpoint(address.path)
 
 
 def cpu_flags(facts: Path) -> frozenset[str]:

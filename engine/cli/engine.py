@@ -1,7 +1,7 @@
 """`lacuna engine run|start|stop|status`: the resident engine, by hand. (`serve` and `token` are in `team`.)
 
 Owns words and exit statuses only. Exit status 0: done; 1: it failed and the reason was said; 2: wrong usage. (`status`
-is in its own file.)
+is in its own file, which says how one that does not answer is told from none.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.cli.engine_options import address_of, address_options, options, read_options, say_failure
+from engine.cli.engine_options import (
+    address_of,
+    address_options,
+    options,
+    read_options,
+    require_known,
+    say_failure,
+)
 from engine.cli.status import read_status, status
 from engine.config import EngineConfig
 from engine.protocol.errors import EngineError
@@ -26,6 +33,9 @@ if TYPE_CHECKING:
     from engine.protocol.messages import Facts, Loading
 
 _TEAM_COMMANDS = ("serve", "token")
+NOT_RUNNING_WORDS = "is not running"
+# So often one that is heard of again, just when it was to be ended, is asked to leave.
+_ATTEMPTS = 3
 
 engine_options = options(
     click.option("--family", help="Model family or layout (a2d-bd3lm, ...), where nothing else tells. [auto]"),
@@ -36,11 +46,15 @@ engine_options = options(
     click.option("--cache-mib", help="Memory for prompts kept between requests, in MiB. [224]"),
     click.option("--hole-order", help="least_doubt or top_down: which of several holes is filled first. [least_doubt]"),
     click.option("--diffusion-share", help="Percentage of jobs that may take the diffusion route. [100]"),
-    click.option("--metrics-port", help="Port of 127.0.0.1 at which Prometheus may ask; 0 means none. [0]"),
-    click.option("--idle-limit-s", help="Seconds without a job after which it leaves; 0 means never. [1800]"),
     click.option("--step-limit-s", help="Seconds after which a step is taken to hang; 0: by what passes take. [0]"),
     click.option("--adapter/--no-adapter", default=None, help="Apply the model's patch for gaps. [on]"),
 )
+# What a team's engine, which stays and whose numbers its gate tells, has no use for.
+own_options = options(
+    click.option("--metrics-port", help="Port of 127.0.0.1 at which Prometheus may ask; 0 means none. [0]"),
+    click.option("--idle-limit-s", help="Seconds without a job after which it leaves; 0 means never. [1800]"),
+)
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 class _WithTeam(click.Group):
@@ -67,9 +81,19 @@ def engine() -> None:
 @engine.command()
 @address_options
 @engine_options
-@click.option("--log-level", default="info", help="debug, info, warning or error. No level logs document text.")
+@own_options
+@click.option(
+    "--log-level",
+    type=click.Choice(LOG_LEVELS, case_sensitive=False),
+    default="info",
+    help="No level logs document text. [info]",
+)
 def run(log_level: str, **options: object) -> None:
-    """Run the engine in this terminal until it is stopped or idle."""
+    """Run the engine in this terminal until it is stopped or idle.
+
+    Every option but --log-level can be set in the environment as LACUNA_OPTION (--cache-mib as LACUNA_CACHE_MIB), which
+    holds for engines that editors start too.
+    """
     from engine.serving import serve
 
     config = read_options(options)
@@ -82,8 +106,12 @@ def run(log_level: str, **options: object) -> None:
 @engine.command()
 @address_options
 @engine_options
+@own_options
 def start(**options: object) -> None:
-    """Start the engine in the background and wait until it serves."""
+    """Start the engine in the background and wait until it serves.
+
+    Options as for `run`; they can be set in the environment too (see there).
+    """
     config = read_options(options)
     try:
         facts, was_running = asyncio.run(_start(config, _run_arguments(options)))
@@ -91,18 +119,24 @@ def start(**options: object) -> None:
         say_failure(error)
     word = "is already running" if was_running else "is ready"
     click.echo(f"The engine for {facts.model} {word} ({facts.device}, {facts.precision}, process {facts.pid}).")
+    if was_running and (ignored := _ignored(options)):
+        apply = "does not apply" if len(ignored) == 1 else "do not apply"
+        click.echo(
+            f"{' '.join(ignored)} {apply} to the one that runs: `lacuna engine stop` it first, then start it.", err=True
+        )
 
 
 @engine.command()
 @address_options
 def stop(**options: object) -> None:
-    """Ask the engine to leave, and wait until it has."""
+    """Ask the engine to leave, and wait until it has. One that does not answer is ended."""
     config = read_options(options)
     try:
-        was_running = asyncio.run(_stop(config))
+        said = _stop(config)
+        if said == NOT_RUNNING_WORDS:
+            require_known(config)
     except EngineError as error:
         say_failure(error)
-    said = "has left" if was_running else "is not running"
     click.echo(f"The engine for {config.model} {said}.")
 
 
@@ -139,11 +173,21 @@ def _run_arguments(options: dict[str, object]) -> list[str]:
     return arguments
 
 
+def _ignored(options: dict[str, object]) -> list[str]:
+    """The options given that say how an engine is to be, not which one is meant."""
+    return _run_arguments({name: value for name, value in options.items() if name not in ("model", "transport")})
+
+
 async def _start(config: EngineConfig, arguments: list[str]) -> tuple[Facts, bool]:
     from lsp_server.engine_client import EngineProcess
+    from lsp_server.engine_connection import EngineMute
     from lsp_server.engine_spawn import engine_command
 
-    was_running = await read_status(config) is not None
+    try:
+        was_running = await read_status(config) is not None
+    except EngineMute:
+        # The one that is started ends it.
+        was_running = False
     command = [*engine_command(config.model), *arguments]
     process = EngineProcess(config.model, client="lacuna-start", command=command, transport=config.transport)
     try:
@@ -154,18 +198,41 @@ async def _start(config: EngineConfig, arguments: list[str]) -> tuple[Facts, boo
         await process.close()
 
 
-async def _stop(config: EngineConfig) -> bool:
-    from lsp_server.engine_connection import EngineGone, connect
+def _stop(config: EngineConfig) -> str:
+    """Have the engine leave, or end one that does not answer; what became of it, in words. Raises EngineError."""
+    from engine.claim import EngineLock
+    from lsp_server.engine_connection import EngineGone, EngineMute
 
+    for _ in range(_ATTEMPTS):
+        try:
+            asyncio.run(_ask_to_leave(config))
+        except EngineMute:
+            if (pid := EngineLock(address_of(config)).evict()) is not None:
+                return f"did not answer; its process {pid} was ended"
+            # It came to itself, or left, while it was looked at: ask again.
+        except EngineGone:
+            return NOT_RUNNING_WORDS
+        else:
+            return "has left"
+    raise EngineError(
+        "internal", f"the engine for {config.model} answers, but does not leave", "try again when its jobs are done"
+    )
+
+
+async def _ask_to_leave(config: EngineConfig) -> None:
+    """Raises EngineGone where nobody serves, EngineMute where one does and does not answer, EngineError."""
+    from engine.claim import LEAVING_LIMIT_S
+    from lsp_server.engine_connection import EngineMute, connect
+
+    connection = await connect(address_of(config), "lacuna-stop")
     try:
-        connection = await connect(address_of(config), "lacuna-stop")
-    except EngineGone:
-        return False
-    try:
-        await connection.shutdown()
+        # Twice what it takes at most for its jobs: it was suspended between the greeting and this.
+        async with asyncio.timeout(2 * LEAVING_LIMIT_S):
+            await connection.shutdown()
+    except TimeoutError:
+        raise EngineMute("the engine does not leave") from None
     finally:
         await connection.close()
-    return True
 
 
 class _LoadingLine:

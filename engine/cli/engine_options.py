@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +15,17 @@ from engine.protocol.address import Address, engine_address
 from engine.protocol.errors import EngineError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers: `nan` and infinity, which pass click's own, are wrong usage."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Raises click.BadParameter."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 def options(*declared: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
@@ -47,6 +59,18 @@ def read_options(given: dict[str, object]) -> EngineConfig:
 def address_of(config: EngineConfig) -> Address:
     """Where that engine lives. Raises EngineError(unsafe_address)."""
     return engine_address(config.model, os.environ, config.transport)
+
+
+def require_known(config: EngineConfig) -> None:
+    """Of an engine that does not run: raise EngineError(bad_request | ...) where its model could not be loaded by name.
+
+    One whose files are not here is known: its engine is just not running.
+    """
+    from engine.protocol.model_name import is_path
+    from engine.store import Store
+
+    if not is_path(config.model):
+        Store.of_user(os.environ).find(config.model)
 
 
 def say_failure(error: EngineError) -> NoReturn:

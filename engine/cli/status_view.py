@@ -88,13 +88,14 @@ def _routes(routes: tuple[RouteReport, ...]) -> Table:
     table.add_column("")
     for route in routes:
         table.add_column(route.route, justify="right")
-    rows = [_route_cells(route) for route in routes]
+    rows = [route_cells(route) for route in routes]
     for name in rows[0]:
         table.add_row(name, *(cells[name] for cells in rows))
     return table
 
 
-def _route_cells(route: RouteReport) -> dict[str, Text]:
+def route_cells(route: RouteReport) -> dict[str, Text]:
+    """Names and values of what is told of one route."""
     jobs = f"{route.done} done, {route.cancelled} cancelled, {route.failed} failed"
     slow = f", {route.slow_first_drafts} above {SLOW_FIRST_DRAFT_MS:.0f} ms" if route.slow_first_drafts else ""
     late = (quantile(route.first_draft_ms, 0.95) or 0.0) > SLOW_FIRST_DRAFT_MS

@@ -6,6 +6,7 @@ Owns words, exit statuses and the foreground process; see `engine.team` for what
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import threading
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.cli.engine import engine_options
+from engine.cli.engine_options import FiniteRange
 from engine.config import DEFAULT_MODEL, EngineConfig, read_config
 from engine.protocol.errors import EngineError
 
@@ -35,8 +37,8 @@ _LOOK_S = 2.0
 @click.option("--tls-key", type=click.Path(path_type=Path), help="PEM file of its key.")
 @click.option("--replicas", default="1", show_default=True, help="How many engines, or LEAST:MOST to follow the load.")
 @click.option("--models-at-once", type=click.IntRange(1), default=1, show_default=True, help="Loaded in one replica.")
-@click.option("--cpus", type=click.FloatRange(0), default=1.0, show_default=True, help="Cores of a replica.")
-@click.option("--gpus", type=click.FloatRange(0), default=0.0, show_default=True, help="GPUs of a replica.")
+@click.option("--cpus", type=FiniteRange(0, 10_000), default=1.0, show_default=True, help="Cores of a replica.")
+@click.option("--gpus", type=FiniteRange(0, 10_000), default=0.0, show_default=True, help="GPUs of a replica.")
 @click.option("--cluster", default="", help="Address of a running Ray cluster, or auto. [one of our own]")
 @click.option("--batch-canvases", type=click.IntRange(1, 1024), default=32, show_default=True, help="Most in one pass.")
 @click.option("--batch-window-ms", type=click.IntRange(0, 10_000), default=50, show_default=True, help="Longest wait.")
@@ -92,13 +94,24 @@ def serve(
 @click.argument("user")
 @click.option("--tokens", type=click.Path(path_type=Path), required=True, help="File to add the entry to.")
 def token(user: str, tokens: Path) -> None:
-    """Let USER in: adds an entry to the file, and prints the token, which is kept nowhere."""
-    from engine.team.access import new_entry
+    """Let USER in: adds an entry to the file, and prints the token, which is kept nowhere.
+
+    A user who has tokens already keeps them: all of them are valid until their lines are removed from the file.
+    """
+    from engine.team.access import entries_of, new_entry
 
     made, entry = new_entry(user)
-    with os.fdopen(os.open(tokens, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
-        file.write(f"{entry}\n")
+    with os.fdopen(os.open(tokens, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+", encoding="utf-8") as file:
+        file.seek(0)
+        held = file.read()
+        # An editor may have left the last line without an end.
+        file.write(f"{entry}\n" if not held or held.endswith("\n") else f"\n{entry}\n")
     click.echo(made)
+    if had := entries_of(user, held):
+        others = "a token" if had == 1 else f"{had} tokens"
+        valid = "both are" if had == 1 else "all of them are"
+        remove = "its line" if had == 1 else "their lines"
+        click.echo(f"{user} had {others} already: {valid} valid. Remove {remove} from {tokens} to end that.", err=True)
 
 
 def least_and_most(replicas: str) -> tuple[int, int]:
@@ -118,7 +131,9 @@ def read_tokens(path: Path) -> tuple[tuple[str, str], ...]:
     except (OSError, UnicodeDecodeError) as fault:
         reason = getattr(fault, "strerror", None) or "it is not text"
         raise EngineError(
-            "bad_request", f"the tokens file {path} cannot be read: {reason}", "make it with `lacuna engine token USER`"
+            "bad_request",
+            f"the tokens file {path} cannot be read: {reason}",
+            f"make it with `lacuna engine token USER --tokens {shlex.quote(str(path))}`",
         ) from None
     return TokenBook.parse(text).entries
 

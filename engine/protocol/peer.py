@@ -1,7 +1,7 @@
-"""Who is at the other end of a local socket: the user id, where the system tells.
+"""Who is at the other end of a local socket: the user id and the process, where the system tells.
 
-Linux has SO_PEERCRED (unix(7)), macOS and FreeBSD LOCAL_PEERCRED (unix(4) there); elsewhere, and on TCP, nobody can
-say, and the folder's mode and the token are what guards. Stdlib only.
+Linux has SO_PEERCRED (unix(7)), macOS and FreeBSD LOCAL_PEERCRED (unix(4) there), macOS LOCAL_PEERPID besides;
+elsewhere, and on TCP, nobody can say, and the folder's mode and the token are what guards. Stdlib only.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _UCRED = struct.Struct("3i")
 _XUCRED = struct.Struct("=IIh2x16I")
 _LOCAL_LEVEL = 0
 _LOCAL_PEERCRED = 1
+# sys/un.h of macOS; Python's socket module does not have it.
+_LOCAL_PEERPID = 2
 
 
 def peer_uid(connection: socket.socket) -> int | None:
@@ -31,6 +33,23 @@ def peer_uid(connection: socket.socket) -> int | None:
     if sys.platform == "darwin" or "freebsd" in sys.platform:
         return _xucred_uid(connection.getsockopt(_LOCAL_LEVEL, _LOCAL_PEERCRED, _XUCRED.size))
     return None
+
+
+def peer_process(connection: socket.socket) -> int | None:
+    """The process at the other end, if the system tells it and it is another one of this user's; else None."""
+    try:
+        uid = peer_uid(connection)
+        if uid is None or uid != os.geteuid():
+            return None
+        if hasattr(socket, "SO_PEERCRED"):
+            pid, _, _ = _UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+        elif sys.platform == "darwin":
+            (pid,) = struct.unpack("i", connection.getsockopt(_LOCAL_LEVEL, _LOCAL_PEERPID, 4))
+        else:
+            return None
+    except OSError:
+        return None
+    return int(pid) if pid > 0 and pid != os.getpid() else None
 
 
 def _xucred_uid(found: bytes) -> int:

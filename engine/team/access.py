@@ -59,6 +59,12 @@ class TokenBook:
         return tuple(dict.fromkeys(user for user, _ in self.entries))
 
 
+def entries_of(user: str, text: str) -> int:
+    """How many lines of a tokens file let `user` in; lines that are none count for nobody."""
+    lines = (line.partition("#")[0].split() for line in text.splitlines())
+    return sum(len(words) == 2 and words[0] == user and _DIGEST.fullmatch(words[1]) is not None for words in lines)
+
+
 def digest_of(token: str) -> str:
     """SHA-256 of a token, in hexadecimal digits."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
@@ -83,5 +89,7 @@ def bearer(header: str) -> str:
 
 def _bad_file(fault: str) -> EngineError:
     return EngineError(
-        "bad_request", f"the tokens file cannot be used: {fault}", "make an entry with `lacuna engine token USER`"
+        "bad_request",
+        f"the tokens file cannot be used: {fault}",
+        "make an entry with `lacuna engine token USER --tokens FILE`",
     )

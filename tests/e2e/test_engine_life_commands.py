@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import DEFAULT_MODEL
 from engine.protocol.address import engine_address
 from tests.fakes.raw_client import PATIENCE_S, short_home
 
@@ -31,7 +32,8 @@ def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "LACUNA_HOME": str(home), "COLUMNS": "100"},
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        # A stop of one that does not answer takes all its probes.
+        timeout=4 * PATIENCE_S,
         check=False,
     )
 
@@ -56,13 +58,28 @@ def daemon(home: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_an_engine_that_is_not_running_is_said_plainly(home: Path) -> None:
-    said = command(home, "status", *MODEL)
+    said = command(home, "status")
     assert said.returncode == 3
-    assert "No engine for scripted is running" in said.stdout
-    as_json = command(home, "status", "--json", *MODEL)
-    assert (as_json.returncode, json.loads(as_json.stdout)) == (3, {"running": False, "model": "scripted"})
-    stopped = command(home, "stop", *MODEL)
-    assert (stopped.returncode, stopped.stdout) == (0, "The engine for scripted is not running.\n")
+    assert f"No engine for {DEFAULT_MODEL} is running" in said.stdout
+    as_json = command(home, "status", "--json")
+    assert (as_json.returncode, json.loads(as_json.stdout)) == (3, {"running": False, "model": DEFAULT_MODEL})
+    stopped = command(home, "stop")
+    assert (stopped.returncode, stopped.stdout) == (0, f"The engine for {DEFAULT_MODEL} is not running.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are not suspended so there")
+def test_an_engine_that_is_suspended_is_said_to_be_and_is_ended(home: Path) -> None:
+    with daemon(home) as process:
+        process.send_signal(signal.SIGSTOP)
+        said = command(home, "status", *MODEL)
+        assert said.returncode == 4
+        assert f"The engine for scripted runs (process {process.pid}) but does not answer" in said.stdout
+        stopped = command(home, "stop", *MODEL)
+        assert (stopped.returncode, stopped.stdout) == (
+            0,
+            f"The engine for scripted did not answer; its process {process.pid} was ended.\n",
+        )
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
@@ -77,6 +94,12 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
         started = command(home, "start", *MODEL)
         assert started.returncode == 0
         assert f"is already running (cpu, fp32, process {process.pid})" in started.stdout
+        assert started.stderr == ""
+        changed = command(home, "start", "--threads", "1", "--no-adapter", *MODEL)
+        assert (changed.returncode, changed.stdout) == (0, started.stdout)
+        assert changed.stderr.startswith(
+            "--threads 1 --no-adapter do not apply to the one that runs: `lacuna engine stop`"
+        )
         ran = command(home, "run", *MODEL)
         assert (ran.returncode, ran.stderr) == (0, "an engine for scripted is already running\n")
         stopped = command(home, "stop", *MODEL)
@@ -88,13 +111,14 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
 def test_status_is_a_command_of_its_own_and_is_shown_live(home: Path) -> None:
     watching = [sys.executable, "-m", "engine.cli.main", "status", "--watch", "--every", "0.1", *MODEL]
     env = {**os.environ, "LACUNA_HOME": str(home), "COLUMNS": "100", "FORCE_COLOR": "1", "TERM": "xterm"}
-    with subprocess.Popen(watching, env=env, stdout=subprocess.PIPE, text=True) as watch, daemon(home) as process:
+    with daemon(home) as process, subprocess.Popen(watching, env=env, stdout=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         seen = ""
         while f"{process.pid}" not in seen:
             line = watch.stdout.readline()
             assert line, seen
             seen += line
+        assert "\x1b[?1049h" in seen, "on a screen of its own"
         process.kill()
         process.wait(PATIENCE_S)
         # An engine that left is waited for.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -205,6 +206,47 @@ def test_one_that_answers_nobody_is_ended_and_its_place_taken(home: Path, holder
     assert seen[:MUTE_PROBES] == [Found("mute", holder.pid)] * MUTE_PROBES
     assert holder.wait(PATIENCE_S) == -signal.SIGKILL
     lock.release()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system does not tell who listens")
+def test_a_mute_one_is_ended_for_who_wants_no_place(home: Path, holder: subprocess.Popen[str]) -> None:
+    lock = EngineLock(address_in(home), lambda address: probe(address, limit_s=0.1))
+    assert lock.evict() == holder.pid
+    assert holder.wait(PATIENCE_S) == -signal.SIGKILL
+    assert not lock.is_ours()
+    assert lock.claim() == "ours", "the lock is free"
+    lock.release()
+
+
+def test_who_is_not_known_to_be_a_mute_engine_is_not_ended(home: Path, holder: subprocess.Popen[str]) -> None:
+    mute, other = Found("mute", holder.pid), Path(f"{home}/other")
+    for last in (Found("answers", holder.pid), NOBODY):
+        script = iter([*[mute] * (MUTE_PROBES - 1), last])
+
+        def look(_: Address, script: Iterator[Found] = script) -> Found:
+            return next(script)
+
+        assert EngineLock(address_in(home), look).evict() is None
+    with pytest.raises(EngineError, match="does not answer"):
+        EngineLock(address_in(home), lambda _: Found("mute")).evict()
+    # It listens, but the lock of this address, first without a file and then free, is not its own.
+    for _ in range(2):
+        address = address_in(other)
+        with pytest.raises(EngineError, match="does not answer"):
+            EngineLock(address, lambda _: mute).evict()
+        address.lock.touch()
+    assert holder.poll() is None
+
+
+def test_one_that_does_not_go_is_said_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = EngineLock(address_in(home))
+    held.claim()
+    ended: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, _: ended.append(pid))
+    with pytest.raises(EngineError, match="does not answer"):
+        EngineLock(address_in(home), lambda _: Found("mute", 4711)).evict(limit_s=1.0, pause=lambda _: None)
+    assert ended == [4711]
+    held.release()
 
 
 def test_one_that_answers_in_time_is_not_ended(home: Path, holder: subprocess.Popen[str]) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from engine.cli.main import SUBCOMMANDS, cli, system_failure
 from engine.config import DEFAULT_MODEL
 
-NAMES = {"demo", "lsp", "fill", "rewrite", "trace", "models", "engine", "doctor"}
+NAMES = {"demo", "lsp", "fill", "rewrite", "trace", "models", "engine", "status", "doctor"}
 
 
 def loaded_after(code: str) -> set[str]:

@@ -13,10 +13,12 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
+import engine.cli.doctor as doctor_module
 from engine.cli.checkup import Check, Engine, Folder, Machine, Model, Package, Verdict, examine
 from engine.cli.doctor import cpu_flags, look_at_engine, look_at_model, observe
 from engine.cli.main import cli
 from engine.models.folder_record import converted_folder, write_record
+from engine.probe import Found, probe
 from engine.protocol.address import Endpoint, engine_address, make_private, write_endpoint
 from engine.runtime.extension import INTERFACE, MODULE
 from tests.fakes.model_sources import CONTENT, NAME, GoodSource, small_store
@@ -25,6 +27,7 @@ MODEL = Model("small", Path("/home/models/small.gguf"), 500_000_000, "ready", co
 LOCKED = Folder("cache folder", Path("/x"), False)
 BLOCKED = Folder("cache folder", Path("/x/cache"), False, obstacle=Path("/x"))
 UNSAFE = Engine(Path(), "unsafe", "open to others", "remove it")
+MUTE = Engine(Path("/s"), "mute", pid=4711)
 TORCH = Package("torch", "torch<2.14,>=2.9", "2.13.0+cpu", True)
 HEALTHY = Machine(
     python=(3, 12, 1),
@@ -97,6 +100,9 @@ def test_a_healthy_machine_has_no_fault() -> None:
         (replace(HEALTHY, model=replace(MODEL, state="absent"), disk_free=900_000_000), "disk", "fault", "Free 1.0 GB"),
         (replace(HEALTHY, engine=Engine(Path("/s"), "left_over")), "engine", "ok", "left over"),
         (replace(HEALTHY, engine=Engine(Path("/s"), "answers")), "engine", "ok", "lacuna engine status"),
+        (replace(HEALTHY, engine=MUTE), "engine", "warning", "runs (process 4711) at /s but does not answer"),
+        (replace(HEALTHY, engine=MUTE), "engine", "warning", "`lacuna engine stop`"),
+        (replace(HEALTHY, engine=replace(MUTE, pid=None)), "engine", "fault", "does not answer"),
         (
             replace(HEALTHY, engine=UNSAFE),
             "engine",
@@ -115,8 +121,9 @@ def test_what_facts_mean(machine: Machine, subject: str, verdict: Verdict, says:
 
 
 def test_memory_an_engine_holds_already_is_not_missed() -> None:
-    machine = replace(HEALTHY, memory_free=100_000_000, engine=Engine(Path("/s"), "answers"))
-    assert finding(machine, "memory").verdict == "ok"
+    for engine in (Engine(Path("/s"), "answers"), MUTE):
+        machine = replace(HEALTHY, memory_free=100_000_000, engine=engine)
+        assert finding(machine, "memory").verdict == "ok"
 
 
 def test_json_holds_every_finding() -> None:
@@ -176,7 +183,7 @@ def test_no_folder_means_no_engine(tmp_path: Path) -> None:
     assert look_at_engine(NAME, {"LACUNA_HOME": str(tmp_path)}).state == "none"
 
 
-def test_a_listening_engine_is_found_and_a_dead_one_is_told_apart(tmp_path: Path) -> None:
+def test_an_engine_is_told_from_a_mute_one_and_a_dead_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environ = {"LACUNA_HOME": str(tmp_path)}
     address = engine_address(NAME, environ, "tcp")
     environ_address = engine_address(NAME, environ)
@@ -188,7 +195,11 @@ def test_a_listening_engine_is_found_and_a_dead_one_is_told_apart(tmp_path: Path
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
         door.bind(str(environ_address.path))
         door.listen()
+        monkeypatch.setattr(doctor_module, "probe", lambda address: probe(address, limit_s=0.05))
+        assert look_at_engine(NAME, environ).state == "mute"
+        monkeypatch.setattr(doctor_module, "probe", lambda _: Found("answers", 1))
         assert look_at_engine(NAME, environ).state == "answers"
+        monkeypatch.undo()
     assert look_at_engine(NAME, environ).state == "left_over"
 
 

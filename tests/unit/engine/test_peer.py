@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import struct
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from engine.protocol import peer
 from engine.protocol.address import engine_address, make_private
 from engine.protocol.errors import EngineError
 from engine.protocol.framing import receive_frame
-from engine.protocol.peer import peer_uid, require_same_user
+from engine.protocol.peer import peer_process, peer_uid, require_same_user
 from lsp_server.engine_connection import connect
 from tests.fakes.raw_client import short_home
 from tests.fakes.running_service import running
@@ -41,6 +42,19 @@ def test_the_other_end_of_ones_own_pair_is_oneself() -> None:
     with ours, theirs:
         assert peer_uid(ours) in (os.geteuid(), None)
         require_same_user(ours)
+
+
+@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="the system does not tell the process")
+def test_a_process_is_told_of_another_one_of_this_user_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getpid()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert peer_process(ours) is None, "that is this process itself"
+        monkeypatch.setattr(os, "getpid", lambda: own + 1)
+        assert peer_process(ours) == own
+        monkeypatch.setattr(os, "geteuid", lambda: SOMEBODY)
+        assert peer_process(ours) is None
+    assert peer_process(ours) is None, "a closed one tells nothing"
 
 
 def test_another_user_is_refused_with_a_remedy(as_somebody_else: None) -> None:
@@ -76,6 +90,7 @@ def test_a_real_other_user_is_seen(tmp_path: Path) -> None:
             assert peer_uid(accepted) == SOMEBODY
             with pytest.raises(EngineError, match=str(SOMEBODY)):
                 require_same_user(accepted)
+            assert peer_process(accepted) is None
         os.waitpid(child, 0)
 
 

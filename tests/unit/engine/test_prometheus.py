@@ -77,6 +77,13 @@ def test_before_any_job_there_are_no_routes_and_before_the_model_no_breaker() ->
     assert not [name for name, _ in found if "route" in name or "breaker" in name]
 
 
+def test_one_that_does_not_answer_is_down_and_has_no_other_number() -> None:
+    assert value(samples(prometheus_text(REPORT)), "lacuna_up") == 1.0
+    found = samples(prometheus_text(None))
+    assert {name for name, _ in found} == {"lacuna_up", "lacuna_ready"}
+    assert (value(found, "lacuna_up"), value(found, "lacuna_ready")) == (0.0, 0.0)
+
+
 class _Monitored(ScriptedCore):
     """A core that counts; what it tells is scripted too."""
 

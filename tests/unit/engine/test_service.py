@@ -134,7 +134,8 @@ class Gate:
 
 async def test_while_it_loads_requests_fail_at_once_and_status_answers(home: Path) -> None:
     gate = Gate(ScriptedCore)
-    async with running(home, gate) as engine, raw_client(engine.address) as client:
+    config = EngineConfig(model="scripted", diffusion_share=25.0)
+    async with running(home, gate, config) as engine, raw_client(engine.address) as client:
         client.send(Hello(PROTOCOL_VERSION, "early"))
         while (reply := await client.receive()) != Loading("weights", 0.25):
             assert isinstance(reply, Loading)
@@ -143,6 +144,7 @@ async def test_while_it_loads_requests_fail_at_once_and_status_answers(home: Pat
         assert failed_kind(failed) == "loading"
         assert isinstance(report, StatusReport)
         assert (report.state, report.facts, report.jobs_failed) == ("loading", None, 0)
+        assert report.diffusion_share == 25.0, "what was configured, before the core has told anything"
         gate.may_end.set()
         assert isinstance(await client.receive(), Ready)
         client.send(fill("a"))

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from engine.protocol.messages import Done, Ready, Shutdown, Status, StatusReport
+from lsp_server import engine_connection
 from lsp_server.engine_client import EngineGone
-from lsp_server.engine_connection import Silence
-from tests.fakes.played_engine import FACTS, QUICK, STATS, Peer, client_in, fill, played, until_left
+from lsp_server.engine_connection import EngineMute, Silence, connect
+from tests.fakes.played_engine import FACTS, QUICK, STATS, Peer, address_in, client_in, fill, played, until_left
 from tests.fakes.raw_client import short_home
 
 pytestmark = pytest.mark.asyncio
@@ -38,11 +39,31 @@ async def test_an_engine_that_says_nothing_is_asked_and_then_given_up(home: Path
     async with played(home, mute, until_left), client_in(home, HASTY) as engine:
         await engine.ready()
         engine.on_state(lambda state, _: lost.set() if state == "starting" else None)
-        with pytest.raises(EngineGone, match="does not answer"):
+        with pytest.raises(EngineMute, match="does not answer") as caught:
             await engine.submit(fill("a"))
+        assert (caught.value.kind, caught.value.pid) == ("gone", FACTS.pid)
         await lost.wait()
         assert await engine.ready() == FACTS
         await engine.close()
+
+
+async def test_one_that_takes_the_line_and_says_nothing_is_mute_and_one_that_drops_it_is_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_connection, "GREETING_LIMIT_S", 0.1)
+
+    async def nothing(peer: Peer) -> None:
+        assert await peer.hear() is None
+
+    async def drop(_: Peer) -> None:
+        return
+
+    async with played(home, nothing, drop):
+        with pytest.raises(EngineMute, match="the engine for scripted runs but does not answer"):
+            await connect(address_in(home), "test")
+        with pytest.raises(EngineGone) as caught:
+            await connect(address_in(home), "test")
+        assert not isinstance(caught.value, EngineMute)
 
 
 async def test_an_engine_that_works_for_long_and_answers_when_asked_is_waited_for(home: Path) -> None:
