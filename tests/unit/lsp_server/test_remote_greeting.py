@@ -95,7 +95,7 @@ async def test_pauses_grow_also_behind_an_answer() -> None:
     enough = asyncio.Event()
 
     class Counting(Patience):
-        def pause(self, failures: int, kind: str) -> float:  # noqa: ARG002
+        def pause(self, failures: int, kind: str) -> float:
             counts.append(failures)
             if len(counts) >= 4:
                 enough.set()
