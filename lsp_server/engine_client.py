@@ -107,6 +107,8 @@ class Patience:
     lasting_retry_s: float = 300.0
     connect_s: float = 30.0
     load_s: float = 900.0
+    # How often a server on another machine is asked whether it has loaded its model.
+    loading_retry_s: float = 1.0
     poll_s: float = 0.03
     # From the end of a connection to the end of the process behind it.
     farewell_s: float = 1.0

@@ -47,11 +47,14 @@ def document_at(uri: object, version: object, session: Session) -> Snapshot:
 
 
 def range_in(raw: object) -> types.Range:
-    """One LSP range."""
+    """One LSP range, which may end beyond the document but not before it begins."""
     try:
-        return read_range(raw)
+        area = read_range(raw)
     except (ValueError, OverflowError):
         raise invalid_params("a range must be an LSP range") from None
+    if area.end < area.start:
+        raise invalid_params("a range must not end before it begins")
+    return area
 
 
 def token_of(params: Mapping[str, Any]) -> Token | None:

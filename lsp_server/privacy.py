@@ -74,7 +74,7 @@ def explained(refused: Refusal) -> str:
         "secret": "its name looks like that of a secret; see `privacy.secretFiles` and `privacy.openFiles`",
         "huge": f"it is longer than {HUGE_CHARS:,} characters",
         "dense": f"its lines are longer than {DENSE_MEAN_LINE_CHARS} characters on average, as in generated text",
-        "elsewhere": "it lies outside the folders in `engine.allowFolders`, and the engine is on another machine",
+        "elsewhere": "it lies outside the folders in `engine.allowFolders`, and nothing else is sent to `engine.url`",
     }.get(refused, "it is turned off in the settings")
     return f"Lacuna: this file is not given to the engine ({reason})."
 

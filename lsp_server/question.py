@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from engine.protocol.errors import EngineError
 from engine.protocol.messages import Done, Draft, Fill, Found, Rewrite
@@ -47,7 +48,7 @@ async def ask(
         raise NoAnswer(_not_ready(session, job))
     try:
         work = engine.submit(request, on_draft, on_found=on_found, wait=is_act)
-        with session.status.work():
+        with session.status.work(), session.waiting_act() if is_act else nullcontext():
             done = await job.run(work, patience_s or _patience_s(request.deadline_ms))
     except TimeoutError:
         if engine.state != "ready":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _ENDS = (".", "!", "?", "…")
+# In the middle of a word: it is a host, a path, a setting.
+_NAMES_HAVE = frozenset(".:/\\_@[`")
 
 
 def sentences(*parts: str) -> str:
@@ -12,7 +14,13 @@ def sentences(*parts: str) -> str:
     """
     said = [part.strip().rstrip(";,") for part in parts]
     first, *others = [_ended(part) for part in said if part] or [""]
-    return " ".join([first, *(part[0].upper() + part[1:] for part in others)])
+    return " ".join([first, *map(capitalised, others)])
+
+
+def capitalised(text: str) -> str:
+    """`text` with a large first letter, unless it begins with a name that has to stay as it is, such as a host's."""
+    word = text.split(maxsplit=1)[0].rstrip(".,;:!?…") if text.strip() else ""
+    return text if any(mark in _NAMES_HAVE or mark.isdigit() for mark in word) else text[:1].upper() + text[1:]
 
 
 def _ended(part: str) -> str:

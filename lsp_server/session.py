@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from engine.protocol.messages import Stats
@@ -24,9 +25,7 @@ from lsp_server.inflight import Inflight
 from lsp_server.positions import PositionEncoding
 from lsp_server.progress import ProgressBoard
 from lsp_server.rebase import Moved
-from lsp_server.remote.allowed import notice_of_leaving
-from lsp_server.remote.choice import choice_of
-from lsp_server.remote.endpoint import leaves_for
+from lsp_server.remote.allowed import leaves_to, notice_of_leaving
 from lsp_server.settings import Problem, Settings
 from lsp_server.status import StatusFeed
 from lsp_server.trail import Trail
@@ -89,6 +88,7 @@ class Session:
         self._hosts_told: set[str] = set()
         self.engine_message = ""
         self._retried_at: float | None = None
+        self._acts_waiting = 0
         self._engine_progress = EngineProgress(editor, clock, self.progress, lambda: self.capabilities.shows_loading)
         self.status = StatusFeed(editor, clock, engine, lambda: self.capabilities.wants_status)
         engine.on_state(self._on_engine_state)
@@ -245,7 +245,7 @@ class Session:
         if self._chosen_by is self.settings:
             return
         before, self._chosen_by = self._chosen_by, self.settings
-        host = leaves_for(choice_of(self.settings))
+        host = leaves_to(self.settings)
         if host and host not in self._hosts_told:
             self._hosts_told.add(host)
             self.editor.show(notice_of_leaving(host, self.settings))
@@ -289,6 +289,15 @@ class Session:
         else:
             self.editor.show(text)
 
+    @contextmanager
+    def waiting_act(self) -> Iterator[None]:
+        """Around what an act waits for: a failure of the engine is told in the act's answer, and not beside it."""
+        self._acts_waiting += 1
+        try:
+            yield
+        finally:
+            self._acts_waiting -= 1
+
     def _on_engine_state(self, state: EngineState, message: str) -> None:
         self.engine_message = message
         self._engine_progress.moved(state)
@@ -297,7 +306,10 @@ class Session:
         logger.info("engine: %s", state)
         if state == "ready":
             self._told.clear()
-        self.tell(replace(notice, key=f"state {state}: {message}"))
+        if state == "off" and not message:
+            return
+        is_prominent = notice.prominent and not self._acts_waiting
+        self.tell(replace(notice, key=f"state {state}: {message}", prominent=is_prominent))
 
 
 def _shortened(problem: str) -> str:

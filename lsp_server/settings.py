@@ -10,12 +10,15 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from lsp_server.own_actions import OwnAction, is_one_line, parse_own_actions
 
 # Every entry of a list is looked for in a whole document or in every path.
 LONGEST_ITEM = 500
+# What stands for folders that make no sense: no document lies in it.
+NO_FOLDER = ("",)
 # More levels than the path of any setting has.
 _DEEPEST = 8
 
@@ -39,6 +42,7 @@ class Rule:
 
     `by_folder`: it may differ between workspace folders. `needs_trust`: a workspace nobody trusts may not choose it.
     `by_project`: a project's own files may choose it once the project is trusted. `is_text`: any text of one line.
+    `are_folders`: a list of folders of which no entry opens everything, so that a wrong value must open nothing.
     """
 
     path: str
@@ -52,6 +56,7 @@ class Rule:
     needs_trust: bool = False
     by_project: bool = True
     is_text: bool = False
+    are_folders: bool = False
 
     @property
     def meaning(self) -> str:
@@ -198,6 +203,7 @@ class Settings:
         (),
         "engine.allowFolders",
         "Folders whose documents may be sent to `engine.url`; no others are then. Without any, all documents may.",
+        are_folders=True,
     )
     engine_timeout_ms: int = _where(
         30_000,
@@ -237,7 +243,10 @@ def parse(options: object) -> tuple[Settings, list[Problem]]:
             continue
         name, default, rule = by_path[path]
         value, fault = _checked(raw, default, rule)
-        if fault:
+        if fault and rule.are_folders:
+            chosen[name] = NO_FOLDER
+            problems.append(Problem(path, f"{fault}; no document is sent until that is mended"))
+        elif fault:
             problems.append(Problem(path, f"{fault}; using {_shown(default)}"))
         else:
             chosen[name] = value
@@ -323,7 +332,15 @@ def _checked_list(raw: object, default: Value, rule: Rule) -> tuple[Value, str]:
             return default, f"entry {number} is longer than {LONGEST_ITEM} characters"
         if not is_one_line(item):
             return default, f"entry {number} must be one line with text in it"
+        if rule.are_folders and not _is_whole_path(item):
+            return default, f"entry {number} must be a whole path, or begin with ~/"
     return tuple(raw), ""
+
+
+def _is_whole_path(item: str) -> bool:
+    """Whether a folder can be found without knowing where the server was started. Looks up nothing."""
+    path = Path(item)
+    return path.is_absolute() or path.parts[:1] == ("~",)
 
 
 def _checked_number(raw: object, default: int, rule: Rule) -> tuple[int, str]:

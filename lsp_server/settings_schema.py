@@ -25,6 +25,8 @@ _TEXT_KEY = "lacuna.settings"
 # VS Code's preview of changes comes with nothing ticked, so that "Apply" alone does nothing: there undoing is easier.
 _VSCODE_DEFAULTS: Mapping[str, Value] = {"rewrite.confirm": False}
 _TABLE = re.compile(r"^\| setting \| default \| meaning \|\n(?:\|.*\n)+", re.MULTILINE)
+# As `settings` judges a folder, on whichever system: one package of an editor's extension serves all of them.
+_WHOLE_PATH = r"^(/|~([/\\]|$)|[A-Za-z]:[/\\]|\\\\)[^\r\n]*$"
 _MADE = "Made by `python -m lsp_server.settings_schema write`; change lsp_server/settings.py instead."
 _HELP_WIDTH = 78
 _HELP_NAME = "lacuna-settings.txt"
@@ -172,7 +174,8 @@ def _type(default: Value, rule: Rule) -> dict[str, Any]:
         return {"type": "string"} | ({"maxLength": LONGEST_ITEM} if rule.is_text else {"enum": list(rule.choices)})
     if rule.are_actions:
         return {"type": "array", "maxItems": MOST_ACTIONS, "items": _own_action()}
-    line = {"type": "string", "maxLength": LONGEST_ITEM, "pattern": r"^[^\r\n]*[^\s][^\r\n]*$"}
+    pattern = _WHOLE_PATH if rule.are_folders else r"^[^\r\n]*[^\s][^\r\n]*$"
+    line = {"type": "string", "maxLength": LONGEST_ITEM, "pattern": pattern}
     return {"type": "array", "maxItems": rule.most_items, "items": line}
 
 

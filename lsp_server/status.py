@@ -19,7 +19,7 @@ from lsp_server.client import Editor
 from lsp_server.clock import Clock
 from lsp_server.engine_client import Engine, EngineState
 from lsp_server.engine_progress import percent_of, stage_of
-from lsp_server.sentences import sentences
+from lsp_server.sentences import capitalised, sentences
 
 # What is done sooner need not be seen.
 BUSY_AFTER_S = 0.1
@@ -111,5 +111,4 @@ class StatusFeed:
 
 
 def _sentence(text: str) -> str:
-    said = sentences(text)
-    return said[:1].upper() + said[1:]
+    return capitalised(sentences(text))

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pygls.uris import to_fs_path
 
-from lsp_server.settings import Settings
+from lsp_server.remote.choice import choice_of
+from lsp_server.remote.endpoint import leaves_for
+from lsp_server.settings import NO_FOLDER, Settings
 from lsp_server.uris import parts_of
 
 # Documents that lie in a file, and parts of such documents. All others lie in no folder.
@@ -26,6 +28,11 @@ def may_leave(uri: str, settings: Settings) -> bool:
     path = _real(to_fs_path(urlunsplit(("file", parts.netloc, parts.path, "", ""))))
     folders = (_real(folder) for folder in settings.engine_allow_folders)
     return path is not None and any(folder is not None and path.is_relative_to(folder) for folder in folders)
+
+
+def leaves_to(settings: Settings) -> str:
+    """The host that documents are sent to; empty where none leaves this machine."""
+    return "" if settings.engine_allow_folders == NO_FOLDER else leaves_for(choice_of(settings))
 
 
 def notice_of_leaving(host: str, settings: Settings) -> str:

@@ -7,7 +7,6 @@ reaches no network.
 from __future__ import annotations
 
 import ipaddress
-import logging
 import os
 import stat
 from dataclasses import dataclass, field
@@ -16,8 +15,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from engine.protocol.errors import EngineError
 from lsp_server.remote.choice import EngineChoice
-
-log = logging.getLogger(__name__)
 
 LONGEST_TOKEN = 4096
 
@@ -52,17 +49,16 @@ def endpoint_of(choice: EngineChoice) -> Endpoint:
             f"{host} is not this machine, and http would show everybody on the way what you send",
             "use an https address, or a tunnel that ends at 127.0.0.1",
         )
-    shown = f"[{host}]" if ":" in host else host
-    authority = shown if port is None else f"{shown}:{port}"
+    authority = _authority(host, port)
     url = f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
     token = read_token(choice.token_file) if choice.token_file else ""
-    return Endpoint(url, authority, is_loopback, choice.model, choice.timeout_s, token)
+    return Endpoint(url, _shown(parts, host, port), is_loopback, choice.model, choice.timeout_s, token)
 
 
 def host_of(choice: EngineChoice) -> str:
     """What to call the other side to a person, whether its address is any good or not."""
     try:
-        return _parts(choice.url)[1]
+        return _shown(*_parts(choice.url))
     except EngineError:
         return "the engine"
 
@@ -79,22 +75,22 @@ def leaves_for(choice: EngineChoice) -> str:
 
 
 def read_token(file: str) -> str:
-    """The token in `file`: its one line. A file that others can read is used, with a warning in the log.
+    """The token in `file`: its one line.
 
-    Raises EngineError: unsafe_address when it cannot be read, bad_token when what it holds is no token.
+    Raises EngineError: unsafe_address when it cannot be read, or others can; bad_token when what it holds is no token.
     """
     path = Path(file).expanduser()
     try:
         with path.open("rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
-            raw = opened.read(LONGEST_TOKEN + 1) if stat.S_ISREG(mode) else None
+            found = os.fstat(opened.fileno())
+            raw = opened.read(LONGEST_TOKEN + 1) if stat.S_ISREG(found.st_mode) else None
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "strerror", None) or "its name is none"
         raise _unusable(f"the token cannot be read from {file} ({reason})", "set `engine.tokenFile`") from None
     if raw is None:
         raise _unusable(f"{file} is no file a token could be read from", "set `engine.tokenFile`")
-    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        log.warning("other users may read the token in %s; make it yours alone: chmod 600", file)
+    if _is_open_to_others(found):
+        raise _unusable(f"the token is not used, since other users may read {file}", f"run `chmod 600 {file}`")
     token = raw.strip()
     if not token or len(raw) > LONGEST_TOKEN or not all(0x21 <= byte <= 0x7E for byte in token):
         raise EngineError(
@@ -103,6 +99,25 @@ def read_token(file: str) -> str:
             f"write the token alone into it: one line of printable ASCII, at most {LONGEST_TOKEN} characters",
         )
     return token.decode("ascii")
+
+
+def _is_open_to_others(found: os.stat_result) -> bool:
+    """As ssh judges a key: only an owner can close a file, so one of somebody else's is theirs to answer for."""
+    if os.name != "posix" or found.st_uid != os.getuid():
+        return False
+    return bool(found.st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+def _authority(host: str, port: int | None) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port is None else f"{shown}:{port}"
+
+
+def _shown(parts: SplitResult, host: str, port: int | None) -> str:
+    """A host for people. One of a single word has its port behind it, or it would read as a word of the sentence."""
+    if port is None and "." not in host and ":" not in host:
+        port = 443 if parts.scheme == "https" else 80
+    return _authority(host, port)
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int | None]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from engine.protocol.errors import EngineError
 
+if TYPE_CHECKING:
+    import httpx
+
+_LARGEST_ERROR = 1 << 16
 _PROXY = "look at `engine.url`, whether the server runs, and whether a firewall or proxy stands between"
 
 
@@ -46,6 +51,8 @@ def lost_connection(fault: BaseException, host: str) -> EngineError:
 
 def refused(status: int, host: str, *, model: str = "", body: bytes = b"") -> EngineError:
     """The failure for an HTTP status that is no success. Of its `body` only the kind of error is read."""
+    if status == 503 and _is_about_loading(body.lower()):
+        return EngineError("loading", f"{host} is loading its model", "ask again in a moment")
     if status in (400, 422, 500) and _is_too_long(body.lower()):
         kind, message, remedy = _TOO_LONG
     elif 300 <= status < 400:
@@ -55,6 +62,16 @@ def refused(status: int, host: str, *, model: str = "", body: bytes = b"") -> En
     if kind == "model_missing" and model:
         message = "{} does not know the model " + repr(model)
     return EngineError(kind, f"{message.format(host)} (HTTP {status})", remedy)
+
+
+async def refusal_body(response: httpx.Response) -> bytes:
+    """What a refusal says, as far as anybody reads it. Raises httpx.HTTPError."""
+    raw = bytearray()
+    async for chunk in response.aiter_bytes():
+        raw += chunk
+        if len(raw) > _LARGEST_ERROR:
+            break
+    return bytes(raw)
 
 
 def stream_failure(said: object, host: str) -> EngineError:
@@ -67,6 +84,11 @@ def stream_failure(said: object, host: str) -> EngineError:
 def _is_too_long(body: bytes) -> bool:
     """Whether a refusal is about the length of the prompt: the codes and words of llama.cpp, OpenAI and vLLM."""
     return any(mark in body for mark in (b"exceed_context_size", b"context_length_exceeded", b"maximum context length"))
+
+
+def _is_about_loading(body: bytes) -> bool:
+    """Whether a server that is not available says that its model is on its way: llama.cpp's words, and others'."""
+    return any(mark in body for mark in (b"loading model", b"model is loading", b"currently loading"))
 
 
 def is_passing(status: int) -> bool:

@@ -27,7 +27,7 @@ from engine.protocol.messages import (
 from lsp_server.engine_connection import failure_of
 from lsp_server.remote.dialect import News, TryAgain
 from lsp_server.remote.endpoint import Endpoint
-from lsp_server.remote.http_errors import is_passing, refused, retry_after_s
+from lsp_server.remote.http_errors import is_passing, refusal_body, refused, retry_after_s
 
 if TYPE_CHECKING:
     import httpx
@@ -76,7 +76,7 @@ class LacunaTalk:
         async with self.client.stream(
             "POST", _url(endpoint, JOBS), content=payload, headers=_headers(endpoint)
         ) as response:
-            _require_frames(response, endpoint)
+            await _require_frames(response, endpoint)
             async for reply in _replies(response, endpoint):
                 match reply:
                     case Draft() | Found():
@@ -96,7 +96,7 @@ class LacunaTalk:
 async def _asked(client: httpx.AsyncClient, endpoint: Endpoint, path: str) -> Reply:
     """The one reply to a question without a body. Raises EngineError, httpx.HTTPError."""
     async with client.stream("GET", _url(endpoint, path), headers=_headers(endpoint)) as response:
-        _require_frames(response, endpoint)
+        await _require_frames(response, endpoint)
         async for reply in _replies(response, endpoint):
             if isinstance(reply, Failed):
                 raise _failure(reply, response)
@@ -122,14 +122,14 @@ async def _replies(response: httpx.Response, endpoint: Endpoint) -> AsyncIterato
         raise TryAgain(EngineError("gone", f"{endpoint.host} left in the middle of a word", "ask again in a moment"))
 
 
-def _require_frames(response: httpx.Response, endpoint: Endpoint) -> None:
+async def _require_frames(response: httpx.Response, endpoint: Endpoint) -> None:
     """Raise EngineError unless the response is one of a Lacuna engine, which tells even its refusals in frames."""
     if response.headers.get("content-type", "").partition(";")[0].strip() == MEDIA_TYPE:
         return
     status = response.status_code
     if status < 400 or status in (404, 405):
         raise _another_kind(endpoint)
-    error = refused(status, endpoint.host, model=endpoint.model)
+    error = refused(status, endpoint.host, model=endpoint.model, body=await refusal_body(response))
     raise TryAgain(error, retry_after_s(response.headers)) if is_passing(status) else error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,10 @@ LARGEST_REPLY = 1 << 20
 # A window nobody tells of is taken to be as large as the smallest in use.
 UNKNOWN_WINDOW = 4096
 
+# Of the names of models in one message, and from where on a name is told without the path in front of it.
+NAMES_CHARS = 400
+_LONG_NAME = 60
+
 # A server that knows what a suffix is reads it: so many words cannot be fewer tokens than the prompt alone.
 _PROBE_SUFFIX = "\n" + " ".join(f"word{number}" for number in range(40)) + "\n"
 _PROBE_TOKENS = 40
@@ -40,14 +44,14 @@ class OpenAI:
         root = root_of(endpoint.url)
         status, listed = await _json(client, "GET", f"{root}/v1/models")
         if status != 200:
-            raise refused(status, endpoint.host)
+            raise refused(status, endpoint.host, body=_said(listed))
         entry = _chosen(listed, endpoint)
         model, maker = str(entry["id"]), str(entry.get("owned_by") or "")
         fill_by = await _fill_by(client, root, endpoint.host, model, maker)
         wordings = Wordings(model, fill_by, template_of(model), _chat_extras(maker))
         log.info("%s serves an OpenAI API; gaps are filled by %s", endpoint.host, fill_by)
         facts = Facts(
-            model=model.replace("\\", "/").rsplit("/", 1)[-1] or model,
+            model=_file_name(model) or model,
             family=f"openai ({fill_by})",
             device=endpoint.host,
             precision="unknown",
@@ -82,10 +86,27 @@ def _chosen(listed: object, endpoint: Endpoint) -> Mapping[str, Any]:
                     return entry
     elif models:
         return models[0]
-    some = ", ".join(str(entry["id"])[:60] for entry in models[:5]) or "none"
     raise EngineError(
-        "model_missing", f"{endpoint.host} does not serve the model", f"set `engine.model` to one of: {some}"
+        "model_missing",
+        f"{endpoint.host} does not serve the model",
+        f"set `engine.model` to one of: {_names([entry['id'] for entry in models])}",
     )
+
+
+def _names(listed: Sequence[str]) -> str:
+    """As many names as a message has room for, each whole, since it is to be copied; of a path the file's name."""
+    shown: list[str] = []
+    room = NAMES_CHARS
+    for name in (each if len(each) <= _LONG_NAME else _file_name(each) for each in listed):
+        if len(name) + 2 <= room and name.isprintable():
+            shown.append(name)
+            room -= len(name) + 2
+    rest = len(listed) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if shown and rest else "") or ("a shorter name" if rest else "none")
+
+
+def _file_name(listed: str) -> str:
+    return listed.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _is_same(listed: str, wanted: str) -> bool:
@@ -93,7 +114,7 @@ def _is_same(listed: str, wanted: str) -> bool:
 
 
 def _is_tail(listed: str, wanted: str) -> bool:
-    name = listed.rsplit("/", 1)[-1]
+    name = _file_name(listed)
     return wanted in (name, name.partition(":")[0], listed.partition(":")[0], name.removesuffix(".gguf"))
 
 
@@ -117,14 +138,13 @@ async def _fill_by(client: httpx.AsyncClient, root: str, host: str, model: str, 
     """
     if maker == "llamacpp":
         body = {"input_prefix": "x = ", "input_suffix": "\n", "n_predict": 1, "temperature": 0}
-        status, _ = await _json(client, "POST", f"{root}/infill", body)
+        status, reply = await _json(client, "POST", f"{root}/infill", body)
+        _require_answer(status, reply, host)
         if status == 200:
             return "infill"
     body = {"model": model, "prompt": "x = ", "suffix": _PROBE_SUFFIX, "max_tokens": 1, "temperature": 0}
     status, reply = await _json(client, "POST", f"{root}/v1/completions", body)
-    if status == 401 or (is_passing(status) and status != 500):
-        # That it cannot answer now says nothing of what it can. (What it cannot do at all, some say with 500.)
-        raise refused(status, host)
+    _require_answer(status, reply, host)
     usage = reply.get("usage") if isinstance(reply, Mapping) else None
     read = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
     if status == 200 and isinstance(read, int) and read >= _PROBE_TOKENS:
@@ -132,6 +152,20 @@ async def _fill_by(client: httpx.AsyncClient, root: str, host: str, model: str, 
     # A route that is there refuses the suffix (vLLM: 400); one that is not there is not found.
     has_completions = status in (200, 400, 422)
     return "template" if has_completions and template_of(model) is not None else "chat"
+
+
+def _require_answer(status: int, reply: object, host: str) -> None:
+    """That a server cannot answer now says nothing of what it can do. (What it cannot do at all, some say with 500.)
+
+    Raises EngineError.
+    """
+    if status == 401 or (is_passing(status) and status != 500):
+        raise refused(status, host, body=_said(reply))
+
+
+def _said(reply: object) -> bytes:
+    """A reply's words, to be searched for what kind of failure it is."""
+    return str(reply).encode("utf-8", "replace")
 
 
 async def _json(

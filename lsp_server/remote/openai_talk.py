@@ -16,7 +16,7 @@ from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Rewrite, 
 from lsp_server.remote.chat_prompts import rewrite_question
 from lsp_server.remote.completion import Asking, Gap, Piece, Sampling, Wordings, piece_of
 from lsp_server.remote.dialect import News, TryAgain
-from lsp_server.remote.http_errors import is_passing, refused, retry_after_s, stream_failure
+from lsp_server.remote.http_errors import is_passing, refusal_body, refused, retry_after_s, stream_failure
 from lsp_server.remote.sse import EventDecoder, EventTooLargeError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # No text anybody waits for is longer; a server that never ends its answer is cut off here.
 LONGEST_TEXT = 1 << 20
-_LARGEST_ERROR = 1 << 16
 _END = "[DONE]"
 _OPEN_HOLE = "..."
 
@@ -168,12 +167,8 @@ class OpenAITalk:
         return piece_of(said)
 
     async def _refusal(self, response: httpx.Response) -> EngineError:
-        raw = bytearray()
-        async for chunk in response.aiter_bytes():
-            raw += chunk
-            if len(raw) > _LARGEST_ERROR:
-                break
-        fault = refused(response.status_code, self._host, model=self._wordings.model, body=bytes(raw))
+        body = await refusal_body(response)
+        fault = refused(response.status_code, self._host, model=self._wordings.model, body=body)
         if is_passing(response.status_code) and fault.kind in ("overloaded", "unreachable"):
             return TryAgain(fault, retry_after_s(response.headers))
         return fault

@@ -1,6 +1,7 @@
 """An engine over HTTP as the rest of the server sees it, whatever dialect it speaks.
 
-Its life: off → starting → ready or failed; a failed one is tried again with growing pauses. It is not watched while it
+Its life: off → starting → loading → ready or failed; a failed one is tried again with growing pauses, one that loads
+its model is asked again and again, and waited for. It is not watched while it
 is ready: a request that cannot reach it says so. One that has answered before is then greeted again at once. One that
 greets and yet fails every request has failed, so that a person is told once and not with every key.
 """
@@ -38,7 +39,7 @@ KEEP_ALIVE_S = 120.0
 CONNECT_S = 10.0
 
 # After these a request's server is greeted anew, which reads the token again and tells the person what is wrong.
-_ESTRANGED = frozenset({"unreachable", "bad_token", "unsafe_address", "model_missing", "draining", "gone"})
+_ESTRANGED = frozenset({"unreachable", "bad_token", "unsafe_address", "model_missing", "draining", "gone", "loading"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class RemoteEngine:
         self._estranged = asyncio.Event()
         # Since it was greeted last.
         self._has_answered = False
+        # When it was first found loading, on the clock of the event loop.
+        self._loading_since: float | None = None
         self._attempts: set[asyncio.Task[Done]] = set()
         self._counts = _Counts()
 
@@ -143,7 +146,7 @@ class RemoteEngine:
         """Wait until the server was greeted, beginning to if nobody has. Raises the EngineError that failed with."""
         if self.state == "off":
             self.start()
-        while self.state == "starting":
+        while self.state in ("starting", "loading"):
             await self._condition.changed()
         if (facts := self.facts) is not None:
             return facts
@@ -180,11 +183,15 @@ class RemoteEngine:
             try:
                 done = await self._once(request, on_news)
             except EngineError as fault:
-                if not isinstance(fault, TryAgain) or attempt >= attempts:
-                    if fault.kind in _ESTRANGED:
-                        self._estrange(fault)
+                is_last = attempt >= attempts or not (isinstance(fault, TryAgain) or fault.kind == "loading")
+                if fault.kind in _ESTRANGED and (is_last or fault.kind == "loading"):
+                    self._estrange(fault)
+                if is_last:
                     raise
-                await asyncio.sleep(self._retries.pause_s(attempt, fault.after_s))
+                if fault.kind == "loading":
+                    await self.ready()
+                asked_s = fault.after_s if isinstance(fault, TryAgain) else None
+                await asyncio.sleep(self._retries.pause_s(attempt, asked_s))
             else:
                 self._has_answered = True
                 return done
@@ -226,10 +233,22 @@ class RemoteEngine:
         if self.state != "ready":
             return
         self._estranged.set()
-        if self._has_answered:
+        if fault.kind == "loading":
+            self._load(fault)
+        elif self._has_answered:
             self._condition.move("starting", f"{self._host} could not be asked; it is looked for again")
         else:
             self._fail(fault)
+
+    def _load(self, fault: EngineError) -> None:
+        """The server reads its model: it will come, unless that takes longer than any model does."""
+        now = asyncio.get_running_loop().time()
+        self._loading_since = now if self._loading_since is None else self._loading_since
+        if now - self._loading_since < self._patience.load_s:
+            self._condition.move("loading", fault.message)
+        else:
+            remedy = "look at that server's log"
+            self._fail(EngineError("timed_out", f"{self._host} does not finish loading its model", remedy))
 
     def _fail(self, fault: EngineError) -> None:
         self._failure = fault
@@ -241,15 +260,26 @@ class RemoteEngine:
             self._asked.clear()
             self._estranged.clear()
             fault = await self._greet()
-            if fault is None:
-                self._has_answered = False
-                self._condition.move("ready", "ready")
-                await self._estranged.wait()
+            if fault is not None and fault.kind == "loading":
+                self._load(fault)
             else:
-                self._fail(fault)
-            failures = 1 if self._has_answered else failures + 1
-            kind = self._failure.kind if self.state == "failed" and self._failure is not None else "gone"
-            await self._pause(self._patience.pause(failures, kind))
+                self._loading_since = None
+                if fault is not None:
+                    self._fail(fault)
+                else:
+                    self._has_answered = False
+                    self._condition.move("ready", "ready")
+                    await self._estranged.wait()
+            # One that loads is on its way, which is no failure.
+            failures = 1 if self._has_answered else failures + (self.state != "loading")
+            self._has_answered = False
+            await self._pause(self._pause_s(failures))
+
+    def _pause_s(self, failures: int) -> float:
+        if self.state == "loading":
+            return self._patience.loading_retry_s
+        kind = self._failure.kind if self.state == "failed" and self._failure is not None else "gone"
+        return self._patience.pause(failures, kind)
 
     async def _greet(self) -> EngineError | None:
         """Greet the server; None when it answered. The token is read each time, so that a new one is used."""

@@ -40,7 +40,8 @@ class SelectedEngine:
         task = asyncio.create_task(before.close())
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
-        self._tell(self._engine, "off", "another engine was chosen")
+        # Where none has begun yet, nobody has heard of another one.
+        self._tell(self._engine, "off", "" if before.state == "off" else "another engine was chosen")
         if before.state != "off":
             self._engine.start()
         return True

@@ -186,6 +186,8 @@ async def test_nothing_to_change_is_null_and_said() -> None:
         ({"instruction": None}, INVALID_PARAMS),
         ({"range": lsp.area((0, 3), (0, 3))}, INVALID_PARAMS),
         ({"range": [1, 2]}, INVALID_PARAMS),
+        ({"range": lsp.area((1, 2), (0, 3))}, INVALID_PARAMS),
+        ({"range": lsp.area((500, 0), (1, 0))}, INVALID_PARAMS),
         ({"textDocument": {"uri": "file:///w/closed.py"}}, INVALID_PARAMS),
         ({"textDocument": URI}, INVALID_PARAMS),
         ({"textDocument": {"uri": URI, "version": "1"}}, INVALID_PARAMS),

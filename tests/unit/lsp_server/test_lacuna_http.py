@@ -24,7 +24,7 @@ from lsp_server.remote.remote_engine import RemoteEngine, Retries
 from tests.fakes.team_gate import PATIENCE_S, Serving, serving
 
 ENDLESS = "steps=0 delay=0.001"
-QUICK = Patience(first_retry_s=0.01, longest_retry_s=0.05, lasting_retry_s=0.05)
+QUICK = Patience(first_retry_s=0.01, longest_retry_s=0.05, lasting_retry_s=0.05, loading_retry_s=0.02)
 STATS = Stats("causal", "scripted", "end", 1, 1, 1, 0, 0.0, 0.0, 0.0)
 
 pytestmark = pytest.mark.asyncio
@@ -118,6 +118,17 @@ async def test_a_wrong_token_is_told_with_what_to_do(tmp_path: Path) -> None:
         (tmp_path / "token").write_text(served.token)
         engine.start()
         await until(lambda: engine.state == "ready")
+
+
+async def test_a_team_s_engine_that_loads_is_on_its_way_and_waited_for(tmp_path: Path) -> None:
+    async with serving() as served, engine_at(served.url, tmp_path, served.token) as engine:
+        served.pool.fault = EngineError("loading", "the engine has just started", "ask again in a moment")
+        engine.start()
+        await until(lambda: engine.state == "loading")
+        waiting = asyncio.create_task(engine.submit(fill("1"), wait=True))
+        served.pool.fault = None
+        assert (await waiting).text == "abcdef"
+        assert engine.state == "ready"
 
 
 async def test_a_model_that_is_not_served_is_named(tmp_path: Path) -> None:

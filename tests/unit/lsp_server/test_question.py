@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.protocol.errors import EngineError
 from engine.protocol.messages import Fill, StatusReport
 from lsp_server.engine_client import EngineGone
 from lsp_server.errors import NoAnswer
@@ -34,3 +35,23 @@ def test_why_an_answer_did_not_come_in_time(running: int | None, said: str) -> N
     text = asyncio.run(asked())
     assert said in text
     assert ("lacuna engine stop" in text) is (running is None)
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_fails_under_an_act_is_told_of_once_and_by_the_act() -> None:
+    engine = FakeEngine(replies=[Reply(hold=True, error=EngineError("unreachable", "far.example.org failed", "wait"))])
+    editor = FakeEditor()
+    session = Session(engine, editor, FakeClock())
+    asking = asyncio.create_task(
+        ask(session, session.inflight.claim("file:///a.py", "rewrite"), Fill("1", "python", "", ""))
+    )
+    await engine.asked(1)
+    engine.move("failed", "far.example.org failed. Wait.", "wait")
+    engine.release()
+    with pytest.raises(NoAnswer) as nothing:
+        await asking
+    assert "far.example.org failed" in nothing.value.notice.text
+    assert editor.shown == []
+    # Who only types is told, there being no act that is answered.
+    engine.move("failed", "far.example.org is gone. Wait.", "wait")
+    assert editor.shown == ["Lacuna: far.example.org is gone. Wait."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.protocol.errors import EngineError
 from lsp_server.document import Document
 from lsp_server.privacy import explained, refusal
-from lsp_server.remote.allowed import may_leave, notice_of_leaving
+from lsp_server.remote.allowed import leaves_to, may_leave, notice_of_leaving
 from lsp_server.remote.choice import EngineChoice, choice_of
 from lsp_server.remote.endpoint import LONGEST_TOKEN, Endpoint, endpoint_of, host_of, leaves_for, read_token
 from lsp_server.settings import Settings, parse
@@ -116,14 +116,25 @@ def test_a_token_is_the_file_s_one_line_and_is_shown_nowhere(tmp_path: Path) -> 
     assert "sk-abc123" not in repr(endpoint)
 
 
-def test_a_token_that_others_can_read_is_used_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_token_that_others_can_read_is_refused_as_ssh_refuses_a_key(tmp_path: Path, mode: int) -> None:
     file = tmp_path / "token"
     file.write_text("sk-abc123")
-    file.chmod(0o644)
-    with caplog.at_level(logging.WARNING):
-        assert read_token(str(file)) == "sk-abc123"
-    assert "chmod 600" in caplog.text
-    assert "sk-abc123" not in caplog.text
+    file.chmod(mode)
+    with pytest.raises(EngineError) as caught:
+        read_token(str(file))
+    assert caught.value.kind == "unsafe_address"
+    assert f"chmod 600 {file}" in caught.value.remedy
+    assert "sk-abc123" not in f"{caught.value.message} {caught.value.remedy}"
+
+
+def test_a_token_of_somebody_else_s_is_theirs_to_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a system's keeper of secrets puts there belongs to it, and may be readable by its group."""
+    file = tmp_path / "token"
+    file.write_text("sk-abc123")
+    file.chmod(0o640)
+    monkeypatch.setattr(os, "getuid", lambda: file.stat().st_uid + 1)
+    assert read_token(str(file)) == "sk-abc123"
 
 
 @pytest.mark.parametrize("raw", [b"", b"\n", b"two words", b"a\nb", b"a\r\nX-Other: b", b"\xff\xfe", b"x" * 5000])
@@ -184,11 +195,41 @@ def test_a_document_elsewhere_is_refused_as_a_secret_is_and_the_reason_is_the_tr
     assert refusal(document, there(tmp_path)) is None
     assert refusal(document, there(tmp_path / "open")) == "elsewhere"
     assert "engine.allowFolders" in explained("elsewhere")
+    # The engine at a URL may well be on this machine.
+    assert "another machine" not in explained("elsewhere")
 
 
 def test_the_notice_names_host_and_folders() -> None:
     assert "engine.example.org" in notice_of_leaving("engine.example.org", Settings())
     assert "/w/app" in notice_of_leaving("h", Settings(engine_allow_folders=("/w/app",)))
+
+
+@pytest.mark.parametrize("raw", [["/w/app", "src"], ["./src"], [""], ["~someone/x"], [3], "/w/app", {"a": 1}])
+def test_folders_that_make_no_sense_are_told_and_open_nothing(raw: object) -> None:
+    """Were the default kept, as for other settings, a slip of the pen would send every document away."""
+    settings, problems = parse({"engine": {"url": "https://engine.example.org", "allowFolders": raw}})
+    assert [problem.path for problem in problems] == ["engine.allowFolders"]
+    assert "no document is sent" in problems[0].message
+    assert not may_leave("file:///w/app/a.py", settings)
+    assert leaves_to(settings) == ""
+
+
+@pytest.mark.parametrize("raw", [["/w/app"], ["~"], ["~/work", "/w"], []])
+def test_folders_are_whole_paths_or_begin_at_home(raw: list[str]) -> None:
+    settings, problems = parse({"engine": {"url": "https://engine.example.org", "allowFolders": raw}})
+    assert problems == []
+    assert settings.engine_allow_folders == tuple(raw)
+    assert leaves_to(settings) == "engine.example.org"
+    assert not raw or may_leave((Path(raw[0]).expanduser() / "a.py").as_uri(), settings)
+
+
+def test_a_host_of_one_word_has_its_port_behind_it() -> None:
+    """In front of a sentence it would be taken for a word, and written with a large letter."""
+    assert (
+        endpoint_of(EngineChoice("https://gpubox/v1")).host == host_of(EngineChoice("https://gpubox")) == "gpubox:443"
+    )
+    assert endpoint_of(EngineChoice("http://localhost")).host == "localhost:80"
+    assert endpoint_of(EngineChoice("https://gpubox/v1")).url == "https://gpubox/v1"
 
 
 def test_neither_a_folder_nor_a_project_s_file_chooses_where_documents_go() -> None:

@@ -79,6 +79,28 @@ async def test_a_url_selects_another_one_and_the_first_is_let_go() -> None:
     assert made.newest.closed
 
 
+async def test_the_first_choice_is_no_other_one() -> None:
+    made = Made()
+    session, editor = session_of(made)
+    session.configure({"engine": {"url": FAR}})
+    session.wake_engine()
+    assert not any("another engine" in line for line in editor.logged)
+    session.configure({"engine": {"url": ""}})
+    session.wake_engine()
+    assert [line for line in editor.logged if "another engine" in line] == ["Lacuna: another engine was chosen"]
+
+
+@pytest.mark.parametrize("engine", [{"url": "http://engine.example.org"}, {"url": FAR, "allowFolders": ["src"]}])
+async def test_where_nothing_is_sent_nobody_is_told_that_it_is(engine: dict[str, object]) -> None:
+    session, editor = session_of(Made())
+    session.configure({"engine": engine})
+    session.wake_engine()
+    assert editor.shown == []
+    session.configure({"engine": {"url": FAR, "allowFolders": ["/w/app"]}})
+    session.wake_engine()
+    assert len(editor.shown) == 1
+
+
 async def test_the_same_settings_again_change_nothing() -> None:
     made = Made()
     session, editor = session_of(made)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lsp_server.own_actions import MOST_ACTIONS, OwnAction
-from lsp_server.settings import LONGEST_ITEM, Settings, markdown_table, merge, parse, rules
+from lsp_server.settings import LONGEST_ITEM, NO_FOLDER, Settings, markdown_table, merge, parse, rules
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -34,7 +34,7 @@ def test_every_setting_can_be_set_by_its_path() -> None:
         elif rule.are_actions:
             other = [{"title": "Use pathlib", "instruction": "Use pathlib.", "languages": ["python"]}]
         else:
-            other = ["x"]
+            other = ["/x"]
         settings, problems = parse(nested(rule.path, other))
         assert problems == []
         wanted = [OwnAction("Use pathlib", "Use pathlib.", ("python",))] if rule.are_actions else other
@@ -105,8 +105,8 @@ def test_no_value_of_a_number_is_fatal_or_taken(value: Any) -> None:
 def test_an_entry_of_a_list_is_one_line_of_text(item: str) -> None:
     for name, default, rule in rules():
         if isinstance(default, tuple) and not rule.are_actions:
-            settings, problems = parse(nested(rule.path, ["*.txt", item]))
-            assert getattr(settings, name) == default
+            settings, problems = parse(nested(rule.path, ["/w/*.txt", item]))
+            assert getattr(settings, name) == (NO_FOLDER if rule.are_folders else default)
             assert [problem.path for problem in problems] == [rule.path]
             assert "entry 2" in problems[0].message
 
@@ -114,8 +114,8 @@ def test_an_entry_of_a_list_is_one_line_of_text(item: str) -> None:
 def test_lists_are_bounded() -> None:
     for _, default, rule in rules():
         if isinstance(default, tuple) and not rule.are_actions:
-            assert parse(nested(rule.path, ["x"] * rule.most_items))[1] == []
-            assert len(parse(nested(rule.path, ["x"] * (rule.most_items + 1)))[1]) == 1
+            assert parse(nested(rule.path, ["/x"] * rule.most_items))[1] == []
+            assert len(parse(nested(rule.path, ["/x"] * (rule.most_items + 1)))[1]) == 1
 
 
 ACTION = {"title": "Use pathlib", "instruction": "Use pathlib."}

@@ -17,6 +17,7 @@ ACTION = {"title": "Use pathlib", "instruction": "Use pathlib.", "languages": ["
 ANYTHING: tuple[Any, ...] = (
     *(True, False, -1, 0, 1, 4, 9, 96, 10_001, 2**40, 1.5, 3.0, "", "auto", "utf-16", "utf-8", {}, [], [""]),
     *(["*.txt"], ["a\nb"], ["  "], [1], ["a" * LONGEST_ITEM], ["a" * (LONGEST_ITEM + 1)], ["a"] * 33, ["a"] * 257),
+    *(["/w"], ["~/w", "~"], ["/w", "w"], ["/w\na"], ["~w"], ["/w"] * 257),
     *([ACTION], [ACTION] * MOST_ACTIONS, [ACTION] * (MOST_ACTIONS + 1), [{"title": "x"}], [ACTION | {"more": 1}]),
 )
 

@@ -151,7 +151,11 @@ async def test_a_gate_that_does_not_know_its_users_yet_sends_nobody_away_for_goo
     async with serving() as served, client(served) as http:
         async with listening(Gate(served.pool, None, QuotaBook(Quota()), ["scripted"])) as url:
             response = await http.get(f"{url}/v1/facts")
+            nobody = [
+                await http.get(f"{url}{path}", headers={"Authorization": ""}) for path in ("/v1/facts", "/v1/status")
+            ]
         assert (response.status_code, refused(response).kind) == (503, "loading")
+        assert [(each.status_code, refused(each).kind) for each in nobody] == [(401, "bad_token")] * 2
 
 
 async def test_another_version_is_told_so() -> None:
