@@ -21,7 +21,8 @@ def test_message_and_remedy_are_told_as_two_sentences() -> None:
 
 @pytest.mark.parametrize("kind", sorted(FAILURE_KINDS))
 def test_only_what_the_engine_is_to_blame_for_is_a_fault(kind: str) -> None:
-    harmless = {"loading", "draining", "overloaded", "bad_request", "window_exceeded", "round_trip", "unsatisfied"}
+    harmless = {"loading", "draining", "overloaded", "quota_exceeded", "bad_request"}
+    harmless |= {"window_exceeded", "round_trip", "unsatisfied"}
     assert notice_for(EngineError(kind, "a", "b")).is_fault is (kind not in harmless)
 
 
