@@ -182,7 +182,7 @@ async def test_the_end_of_stdin_inside_a_message_ends_the_server() -> None:
     async with lsp.connection(process=True) as client:
         client.send_bytes(b"Content-Length: 100\r\n\r\n{")
         client.link.end_input()
-        assert await asyncio.wait_for(client.wait(), 5) == 1
+        assert await asyncio.wait_for(client.wait(), 60) == 1
 
 
 async def test_the_death_of_the_editor_ends_the_server() -> None:
@@ -193,7 +193,7 @@ async def test_the_death_of_the_editor_ends_the_server() -> None:
         editor.kill()
         editor.communicate()
         # Its pipe to the server stays open in this very process: only the process id tells.
-        assert await asyncio.wait_for(client.wait(), 10) == 1
+        assert await asyncio.wait_for(client.wait(), 60) == 1
 
 
 @pytest.mark.parametrize("state", ["starting", "loading", "failed"])
