@@ -118,7 +118,9 @@ def look_at_engine(model: str, environ: Mapping[str, str]) -> Engine:
     except EngineError as error:
         return Engine(Path(), "unsafe", error.message, error.remedy)
     try:
-        require_private(address.directory)
+        # Where the path of the socket would be too long it lies elsewhere, and the lock alone in the home's folder.
+        for directory in (address.lock.parent, address.directory):
+            require_private(directory)
         _require_socket(address)
         found = probe(address)
         state: EngineState = "left_over" if found.state == "absent" else found.state
@@ -129,7 +131,7 @@ def look_at_engine(model: str, environ: Mapping[str, str]) -> Engine:
         return Engine(address.path, "unsafe", error.message, error.remedy)
     except OSError as fault:
         remedy = "Set LACUNA_HOME to a folder that only you can enter."
-        return Engine(address.path, "unsafe", f"{address.directory} cannot be entered ({fault.strerror})", remedy)
+        return Engine(address.path, "unsafe", f"{directory} cannot be entered ({fault.strerror})", remedy)
 
 
 def _require_socket(address: Address) -> None:

@@ -159,8 +159,9 @@ def test_a_conversion_is_called_whole_only_if_its_files_are(tmp_path: Path) -> N
     assert look_at_model(store).converted == "changed"
 
 
-def test_a_home_that_is_a_file_is_a_fault_with_a_remedy(tmp_path: Path) -> None:
-    home = tmp_path / "home"
+@pytest.mark.parametrize("name", ["h", "home" * 30], ids=["short", "too-long-for-a-socket"])
+def test_a_home_that_is_a_file_is_a_fault_with_a_remedy(tmp_path: Path, name: str) -> None:
+    home = tmp_path / name
     home.write_text("a file")
     machine = observe({"LACUNA_HOME": str(home)})
     faults = {check.subject: check for check in examine(machine) if check.verdict == "fault"}
