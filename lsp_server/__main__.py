@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import logging
 import sys
 from collections.abc import Sequence
@@ -26,8 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     make_server = partial(_server, options.model)
     if options.tcp is None:
         return serve_stdio(make_server, options.editor_pid)
+    from engine.protocol.address import is_loopback  # not before the first answer over stdio
+
     host, port = options.tcp
-    if not _is_loopback(host):
+    if not is_loopback(host):
         print(  # noqa: T201
             f"{host} can be reached from other machines, which could then read your documents on their way; "
             "use 127.0.0.1, and an encrypted tunnel to it (`ssh -L`) from elsewhere",
@@ -84,15 +85,6 @@ def _host_and_port(text: str) -> tuple[str, int]:
     if not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError("give HOST:PORT, as in 127.0.0.1:9257")
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import json
 import os
 import socket
@@ -125,6 +126,19 @@ def read_endpoint(path: Path) -> Endpoint:
 def same_token(expected: str, offered: str) -> bool:
     """Compare in a time that does not tell how much of the token was right."""
     return hmac.compare_digest(expected.encode(), offered.encode())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens at `host`, a name or an address without brackets.
+
+    Names below localhost are a resolver's to answer, and not every resolver keeps them here.
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _run_directory(env: Mapping[str, str]) -> Path:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.config import DEFAULT_MODEL, EngineConfig
+from engine.protocol.address import is_loopback
 from engine.protocol.errors import EngineError
 from engine.team.batch_limits import BatchLimits
 from engine.team.quotas import Quota
@@ -60,16 +60,6 @@ class TeamOptions:
         """Where clients find it, from this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens at `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bad(message: str, remedy: str) -> EngineError:

@@ -6,13 +6,13 @@ reaches no network.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from engine.protocol.address import is_loopback
 from engine.protocol.errors import EngineError
 from lsp_server.remote.choice import EngineChoice
 
@@ -43,8 +43,8 @@ def endpoint_of(choice: EngineChoice) -> Endpoint:
     Raises EngineError: unsafe_address for a URL or a file that cannot be used, bad_token for a file without a token.
     """
     parts, host, port = _parts(choice.url)
-    is_loopback = _is_loopback(host)
-    if parts.scheme == "http" and not is_loopback:
+    stays_here = is_loopback(host)
+    if parts.scheme == "http" and not stays_here:
         raise _unusable(
             f"{host} is not this machine, and http would show everybody on the way what you send",
             "use an https address, or a tunnel that ends at 127.0.0.1",
@@ -52,7 +52,7 @@ def endpoint_of(choice: EngineChoice) -> Endpoint:
     authority = _authority(host, port)
     url = f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
     token = read_token(choice.token_file) if choice.token_file else ""
-    return Endpoint(url, _shown(parts, host, port), is_loopback, choice.model, choice.timeout_s, token)
+    return Endpoint(url, _shown(parts, host, port), stays_here, choice.model, choice.timeout_s, token)
 
 
 def host_of(choice: EngineChoice) -> str:
@@ -71,7 +71,7 @@ def leaves_for(choice: EngineChoice) -> str:
         parts, host, _ = _parts(choice.url)
     except EngineError:
         return ""
-    return host if parts.scheme == "https" and not _is_loopback(host) else ""
+    return host if parts.scheme == "https" and not is_loopback(host) else ""
 
 
 def read_token(file: str) -> str:
@@ -135,16 +135,6 @@ def _parts(url: str) -> tuple[SplitResult, str, int | None]:
     if parts.query or parts.fragment:
         raise _unusable("`engine.url` has a query or a fragment", "leave out what begins with ? or #")
     return parts, host, port
-
-
-def _is_loopback(host: str) -> bool:
-    # Names below it are a resolver's to answer, and not every resolver keeps them here.
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _unusable(message: str, remedy: str) -> EngineError:

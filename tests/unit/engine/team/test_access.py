@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import EngineConfig
+from engine.protocol.address import is_loopback
 from engine.protocol.errors import EngineError
 from engine.team.access import TokenBook, bearer, digest_of, new_entry
 from engine.team.batch_limits import BatchLimits
-from engine.team.options import TeamOptions, is_loopback
+from engine.team.options import TeamOptions
 from engine.team.quotas import Quota, QuotaBook
 
 
