@@ -108,6 +108,7 @@ def test_a_running_engine_is_reported_found_and_stopped(home: Path) -> None:
     assert not engine_address("scripted", {"LACUNA_HOME": str(home)}).path.exists()
 
 
+@pytest.mark.usefixtures("heard_interrupts")
 def test_status_is_a_command_of_its_own_and_is_shown_live(home: Path) -> None:
     watching = [sys.executable, "-m", "engine.cli.main", "status", "--watch", "--every", "0.1", *MODEL]
     env = {**os.environ, "LACUNA_HOME": str(home), "COLUMNS": "100", "FORCE_COLOR": "1", "TERM": "xterm"}

@@ -223,7 +223,7 @@ class Asker:
         self.ask(Asked("resolve action", message, asked.about, replies.resolved_faults, codes))
 
     def rewrite(self) -> None:
-        """The command, sometimes for a version that is none, or on nothing."""
+        """The command, sometimes for a version that is none, on nothing, or on a range that ends before it begins."""
         if (document := self._desk.any()) is None:
             return
         start, end = a_span(self._chance, document.model)
@@ -231,12 +231,12 @@ class Asker:
         argument: dict[str, Any] = {"uri": document.uri, "range": area(start, end), "instruction": instruction}
         if self._chance.random() < 0.3:
             argument["version"] = document.version + self._chance.choice((0, 0, -1, 7))
-        is_empty = document.model.offset_at(*start) == document.model.offset_at(*end)
-        codes = MAY_END | {INVALID_PARAMS} if is_empty else MAY_END
+        is_nothing = end < start or document.model.offset_at(*start) == document.model.offset_at(*end)
+        codes = MAY_END | {INVALID_PARAMS} if is_nothing else MAY_END
         params = self._with_token({"command": "lacuna.rewrite", "arguments": [argument]})
         about = About(document, document.version)
         message = self.call("workspace/executeCommand", params)
-        self.ask(Asked("rewrite", message, about, replies.edit_faults, codes, must_fail=is_empty))
+        self.ask(Asked("rewrite", message, about, replies.edit_faults, codes, must_fail=is_nothing))
 
     def fill_holes(self) -> None:
         """One place, or two apart from each other."""
