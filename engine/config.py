@@ -51,7 +51,7 @@ class EngineConfig:
     step_limit_s: float = 0.0
     transport: Transport = "auto"
     adapter: bool = True
-    cache_mib: int = 224
+    cache_mib: int = 176
     hole_order: HoleOrder = "least_doubt"
     diffusion_share: float = 100.0
     metrics_port: int = 0

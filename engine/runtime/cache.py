@@ -15,8 +15,8 @@ from engine.protocol.errors import EngineError
 from engine.runtime.attention import BLOCK
 
 _GROWTH = 2 * BLOCK
-MOST_BYTES = 224 * 2**20
-"""What resident contexts may take together unless something else is asked for: some nine of a thousand tokens on the
+MOST_BYTES = 176 * 2**20
+"""What resident contexts may take together unless something else is asked for: some seven of a thousand tokens on the
 default model, which keeps 24 KiB for each."""
 LOST_ROWS = 48
 """A context is cut for a request when it loses at most so many rows, and not more than it keeps."""
