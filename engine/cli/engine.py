@@ -19,12 +19,14 @@ import click
 from engine.cli.engine_options import (
     address_of,
     address_options,
-    options,
+    engine_options,
+    own_options,
     read_options,
     require_known,
     say_failure,
 )
 from engine.cli.status import read_status, status
+from engine.cli.team import serve, token
 from engine.config import EngineConfig
 from engine.protocol.errors import EngineError
 from engine.runtime.environment import prepare_environment
@@ -32,48 +34,14 @@ from engine.runtime.environment import prepare_environment
 if TYPE_CHECKING:
     from engine.protocol.messages import Facts, Loading
 
-_TEAM_COMMANDS = ("serve", "token")
 NOT_RUNNING_WORDS = "is not running"
 # So often one that is heard of again, just when it was to be ended, is asked to leave.
 _ATTEMPTS = 3
 
-engine_options = options(
-    click.option("--family", help="Model family or layout (a2d-bd3lm, ...), where nothing else tells. [auto]"),
-    click.option("--precision", help="int8, fp32 or bf16. [auto]"),
-    click.option("--device", help="cpu, cuda or cuda:N. [auto]"),
-    click.option("--threads", help="Threads for one step; 0 means one per core. [0]"),
-    click.option("--window-tokens", help="Longest prompt and gap together; 0 means what the model is set for. [0]"),
-    click.option("--cache-mib", help="Memory for prompts kept between requests, in MiB. [176]"),
-    click.option("--hole-order", help="least_doubt or top_down: which of several holes is filled first. [least_doubt]"),
-    click.option("--diffusion-share", help="Percentage of jobs that may take the diffusion route. [100]"),
-    click.option("--step-limit-s", help="Seconds after which a step is taken to hang; 0: by what passes take. [0]"),
-    click.option("--adapter/--no-adapter", default=None, help="Apply the model's patch for gaps. [on]"),
-)
-# What a team's engine, which stays and whose numbers its gate tells, has no use for.
-own_options = options(
-    click.option("--metrics-port", help="Port of 127.0.0.1 at which Prometheus may ask; 0 means none. [0]"),
-    click.option("--idle-limit-s", help="Seconds without a job after which it leaves; 0 means never. [1800]"),
-)
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-class _WithTeam(click.Group):
-    """Has the commands of a team's engine besides; their file builds on this one, and is imported when one is asked."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, those of `engine.cli.team` last."""
-        return [*super().list_commands(ctx), *_TEAM_COMMANDS]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, None where there is none."""
-        if cmd_name not in _TEAM_COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        from engine.cli import team
-
-        return {"serve": team.serve, "token": team.token}[cmd_name]
-
-
-@click.group(cls=_WithTeam, commands=[status])
+@click.group(commands=[status, serve, token])
 def engine() -> None:
     """The resident engine: it holds the model and serves every editor of this user."""
 
@@ -94,13 +62,13 @@ def run(log_level: str, **options: object) -> None:
     Every option but --log-level can be set in the environment as LACUNA_OPTION (--cache-mib as LACUNA_CACHE_MIB), which
     holds for engines that editors start too.
     """
-    from engine.serving import serve
+    from engine.serving import serve as serve_until_left
 
     config = read_options(options)
     logging.basicConfig(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    sys.exit(serve(config, _core_factory(config)))
+    sys.exit(serve_until_left(config, _core_factory(config)))
 
 
 @engine.command()

@@ -1,4 +1,4 @@
-"""What the commands about the resident engine have in common: which engine is meant, and how a failure is said."""
+"""What the commands about an engine have in common: which is meant, how it is to be, how a failure is said."""
 
 from __future__ import annotations
 
@@ -37,6 +37,32 @@ def options(*declared: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
         return command
 
     return apply
+
+
+def engine_options(command: _Command) -> _Command:
+    """How an engine is to be."""
+    return options(
+        click.option("--family", help="Model family or layout (a2d-bd3lm, ...), where nothing else tells. [auto]"),
+        click.option("--precision", help="int8, fp32 or bf16. [auto]"),
+        click.option("--device", help="cpu, cuda or cuda:N. [auto]"),
+        click.option("--threads", help="Threads for one step; 0 means one per core. [0]"),
+        click.option("--window-tokens", help="Longest prompt and gap together; 0 means what the model is set for. [0]"),
+        click.option("--cache-mib", help="Memory for prompts kept between requests, in MiB. [176]"),
+        click.option(
+            "--hole-order", help="least_doubt or top_down: which of several holes is filled first. [least_doubt]"
+        ),
+        click.option("--diffusion-share", help="Percentage of jobs that may take the diffusion route. [100]"),
+        click.option("--step-limit-s", help="Seconds after which a step is taken to hang; 0: by what passes take. [0]"),
+        click.option("--adapter/--no-adapter", default=None, help="Apply the model's patch for gaps. [on]"),
+    )(command)
+
+
+def own_options(command: _Command) -> _Command:
+    """What a team's engine, which stays and whose numbers its gate tells, has no use for."""
+    return options(
+        click.option("--metrics-port", help="Port of 127.0.0.1 at which Prometheus may ask; 0 means none. [0]"),
+        click.option("--idle-limit-s", help="Seconds without a job after which it leaves; 0 means never. [1800]"),
+    )(command)
 
 
 def address_options(command: _Command) -> _Command:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.cli.engine import engine_options
-from engine.cli.engine_options import FiniteRange
+from engine.cli.engine_options import FiniteRange, engine_options
 from engine.config import DEFAULT_MODEL, EngineConfig, read_config
 from engine.protocol.errors import EngineError
 
