@@ -6,6 +6,7 @@ A process that is suspended still accepts: the system does that for it. Only an 
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,7 +41,9 @@ def probe(address: Address, limit_s: float = PROBE_S) -> Found:
     with line:
         pid = peer_process(line)
         try:
-            line.sendall(codec.encode(Hello(_NO_PROTOCOL, "lacuna-claim")))
+            # Who has already said a word and left cannot be greeted any more, but lived: the word still counts.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                line.sendall(codec.encode(Hello(_NO_PROTOCOL, "lacuna-claim")))
             said = line.recv(1)
         except TimeoutError:
             return Found("mute", pid)

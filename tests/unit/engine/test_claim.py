@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -43,7 +44,7 @@ def address_in(home: Path, transport: Transport = "auto") -> Address:
 
 @contextmanager
 def listening(address: Address, say: bytes | None) -> Iterator[None]:
-    """Somebody in this process who accepts everybody, and says `say` to each (None: nothing, and keeps the line)."""
+    """Somebody in this process who hears each greeting, and says `say` to it (None: nothing, and keeps the line)."""
     listener = Listener(address)
     kept = []
 
@@ -55,6 +56,8 @@ def listening(address: Address, say: bytes | None) -> Iterator[None]:
                 return
             kept.append(line)
             if say is not None:
+                # What is left unread at the end of a line may take the answer with it.
+                line.recv(65536)
                 line.sendall(say)
                 line.close()
 
@@ -81,6 +84,17 @@ def test_a_probe_tells_who_lives_from_who_only_accepts(home: Path, transport: Tr
     with listening(address, b""):
         assert probe(address) == NOBODY, "one that ends the line without a word is leaving"
     assert probe(address) == NOBODY
+
+
+@pytest.mark.parametrize(("said", "found"), [(b"\0", "answers"), (b"", "absent")])
+def test_the_word_of_one_who_left_before_the_greeting_counts(
+    home: Path, monkeypatch: pytest.MonkeyPatch, said: bytes, found: str
+) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    theirs.sendall(said)
+    theirs.close()
+    monkeypatch.setattr("engine.probe._connect", lambda address, limit_s: ours)
+    assert probe(address_in(home)).state == found
 
 
 @pytest.mark.asyncio
