@@ -2,12 +2,14 @@
 
 One pass over the first text's leading tokens tells, for each place, how likely every other token was there. The
 likeliest of these forks over all places (by the probability of everything up to and with the other token) are taken
-one after another and denoised greedily on the same resident context. Owns no clock; the caller closes the generator
-to cancel and passes a predicate for the deadline. The first text is never changed.
+one after another and denoised greedily on the same resident context. For who chooses by looking, `alternatives`; for
+`engine.best_of`, `likely_turns`. Owns no clock; the caller closes the generator to cancel and passes a predicate for
+the deadline. The first text is never changed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +21,7 @@ from engine.diffusion.verify import PassLayout, build_rows
 from engine.diffusion.verify_config import VerifyConfig
 from engine.models.base import Context, Denoiser
 from engine.prompts import Prompt
+from engine.protocol.messages import Stop
 
 # How far into the first text a fork may lie: texts that differ late look the same to who chooses among them.
 TRUNK_TOKENS = 6
@@ -35,6 +38,15 @@ class Fork:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Up to `count` turns in the first `depth` tokens, none less likely (with what stands before it) than so."""
+
+    count: int
+    depth: int
+    least_chance: float
+
+
 def alternatives(
     model: Denoiser,
     context: Context,
@@ -49,31 +61,66 @@ def alternatives(
     `context` holds the prompt and is left with rows beyond it. Texts that are blank, equal another's but for blanks
     around them, or were cut off by the deadline are left out.
     """
-    trunk = _trunk(model, first)
+    trunk = _trunk(model, first, TRUNK_TOKENS)
     logits = _forward(model, context, prompt, trunk)
     yield ()
+    forks = likeliest_forks(model, trunk, logits, count * TRIES_PER_TEXT)
+    found = yield from _followed(_Branches(model, context, prompt, first, trunk, config), forks, count, expired)
+    return tuple(other.text for other in found)
+
+
+def likely_turns(
+    model: Denoiser,
+    context: Context,
+    prompt: Prompt,
+    first: Denoised,
+    turns: Turns,
+    config: VerifyConfig,
+    expired: Callable[[], bool],
+) -> Generator[tuple[str, ...], None, tuple[Denoised, ...]]:
+    """As `alternatives`, of forks that lie anywhere in the first `turns.depth` tokens and are likely enough.
+
+    An end is a turn as well, so that a text may stop where the first one went on.
+    """
+    trunk = _trunk(model, first, turns.depth)
+    logits = _forward(model, context, prompt, trunk)
+    yield ()
+    forks = likeliest_forks(model, trunk, logits, turns.count * TRIES_PER_TEXT, ends=True)
+    likely = [fork for fork in forks if fork.score >= math.log(turns.least_chance)]
     branches = _Branches(model, context, prompt, first, trunk, config)
-    texts = [first.text]
-    for fork in likeliest_forks(model, trunk, logits, count * TRIES_PER_TEXT):
-        if expired() or len(texts) > count:
+    return (yield from _followed(branches, likely, turns.count, expired))
+
+
+def _followed(
+    branches: _Branches, forks: Sequence[Fork], count: int, expired: Callable[[], bool]
+) -> Generator[tuple[str, ...], None, tuple[Denoised, ...]]:
+    """The texts of the first forks that lead to one of their own. Yields those found so far after each pass."""
+    found: list[Denoised] = []
+    known = {branches.first.text.strip()}
+    for fork in forks:
+        if expired() or len(found) == count:
             break
         following = branches.follow(fork, expired)
         while True:
             try:
                 next(following)
             except StopIteration as finished:
-                text: str = finished.value
+                other: Denoised = finished.value
                 break
-            yield tuple(texts[1:])
-        if text.strip() and all(text.strip() != other.strip() for other in texts):
-            texts.append(text)
-    return tuple(texts[1:])
+            yield tuple(each.text for each in found)
+        if other.stop != "deadline" and other.text.strip() not in {"", *known}:
+            known.add(other.text.strip())
+            found.append(other)
+    return tuple(found)
 
 
-def likeliest_forks(model: Denoiser, trunk: Sequence[int], logits: torch.Tensor, count: int) -> list[Fork]:
+def likeliest_forks(
+    model: Denoiser, trunk: Sequence[int], logits: torch.Tensor, count: int, *, ends: bool = False
+) -> list[Fork]:
     """The `count` likeliest other tokens over all places of the trunk and the one behind it, the likeliest first.
 
-    logits: [places, vocab] float32. Tokens that end the text, or end inside a character, are no forks.
+    logits: [places, vocab] float32. Tokens that end inside a character are no forks; those that end the text are,
+    behind one token or more, if `ends` are wanted.
     """
     chances = logits[:, : allowed_ids(model)].log_softmax(-1)
     special = model.facts.special.special
@@ -83,7 +130,8 @@ def likeliest_forks(model: Denoiser, trunk: Sequence[int], logits: torch.Tensor,
         taken = trunk[depth] if depth < len(trunk) else int(row.argmax())
         values, tokens = row.topk(min(count + len(special) + 1, row.shape[0]))
         pairs = zip(tokens.tolist(), values.tolist(), strict=True)
-        forks += [Fork(depth, token, behind + chance) for token, chance in pairs if token not in special | {taken}]
+        none = special - model.facts.special.end if ends and depth and taken not in special else special
+        forks += [Fork(depth, token, behind + chance) for token, chance in pairs if token not in none | {taken}]
         behind += float(row[taken])
     whole = (fork for fork in sorted(forks, key=_order) if _is_whole(model, (*trunk[: fork.depth], fork.token)))
     return [fork for fork, _ in zip(whole, range(count), strict=False)]
@@ -94,10 +142,10 @@ def _order(fork: Fork) -> tuple[float, int, int]:
     return -fork.score, fork.depth, fork.token
 
 
-def _trunk(model: Denoiser, first: Denoised) -> tuple[int, ...]:
+def _trunk(model: Denoiser, first: Denoised, depth: int) -> tuple[int, ...]:
     """The leading tokens of the first text, as far as the text shows them: what was cut off is no place for a fork."""
     shown = len(first.text.encode())
-    trunk = first.settled[:TRUNK_TOKENS]
+    trunk = first.settled[:depth]
     while trunk and len(model.tokenizer.decode_bytes(trunk)) > shown:
         trunk = trunk[:-1]
     return trunk
@@ -131,6 +179,7 @@ class _Branches:
         self._model = model
         self._context = context
         self._prompt = prompt
+        self.first = first
         self._trunk = trunk
         self._config = config
         self._intact = len(trunk)
@@ -138,15 +187,15 @@ class _Branches:
         searched = (*prompt.gap.searched, first.settled)
         self._gap = replace(prompt.gap, warm=(), searched=searched)
 
-    def follow(self, fork: Fork, expired: Callable[[], bool]) -> Generator[None, None, str]:
-        """The text that begins with the trunk up to the fork and its token; empty when the deadline cut it off."""
-        head = (*self._trunk[: fork.depth], fork.token)
-        text = decode_prefix(self._model.tokenizer.decode_bytes(head))
-        limits = self._prompt.limits
-        cut = cut_at_lines(text, limits.max_lines)
-        room = limits.max_tokens - len(head)
-        if cut is not None or room < 1:
-            return text if cut is None else cut
+    def follow(self, fork: Fork, expired: Callable[[], bool]) -> Generator[None, None, Denoised]:
+        """What begins with the trunk up to the fork and its token; `stop` is "deadline" where that cut it off."""
+        limits, head = self._prompt.limits, self._trunk[: fork.depth]
+        if fork.token in self._model.facts.special.end:
+            return self._limited(self._begun(head, "end"))
+        head = (*head, fork.token)
+        begun, room = self._begun(head, "budget"), limits.max_tokens - len(head)
+        if cut_at_lines(begun.text, limits.max_lines) is not None or room < 1:
+            return self._limited(begun)
         self._rewind(fork.depth)
         gap = replace(self._gap, pending=fork.token)
         passes = denoise(self._model, self._context, gap, replace(limits, max_tokens=room), self._config, expired)
@@ -158,11 +207,17 @@ class _Branches:
                 break
             yield None
         yield None
-        if rest.stop == "deadline":
-            return ""
-        text += rest.text
-        cut = cut_at_lines(text, limits.max_lines)
-        return text if cut is None else cut
+        tokens, settled = len(head) + rest.tokens, (*head, *rest.settled)
+        return self._limited(replace(rest, text=begun.text + rest.text, tokens=tokens, settled=settled))
+
+    def _begun(self, ids: tuple[int, ...], stop: Stop) -> Denoised:
+        text = decode_prefix(self._model.tokenizer.decode_bytes(ids))
+        return Denoised(text, stop, 0, len(ids) + (stop == "end"), (), ids)
+
+    def _limited(self, made: Denoised) -> Denoised:
+        """Within the line limit."""
+        cut = cut_at_lines(made.text, self._prompt.limits.max_lines)
+        return made if cut is None else replace(made, text=cut, stop="lines")
 
     def _rewind(self, depth: int) -> None:
         """Leave prompt, pending token and `depth` tokens of the trunk in the context, computing what was lost."""

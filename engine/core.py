@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
-from engine.alternatives import alternatives
 from engine.canvas import Canvas
+from engine.choosing import Choosing, chooses
 from engine.constraining import causal_rules
 from engine.diffusion.constraints import Vocabulary
 from engine.diffusion.constraints.causal import CausalRules
@@ -34,7 +34,7 @@ from engine.models.base import Context, Denoiser, Tokenizer
 from engine.monitor import Course, Monitor
 from engine.prompts import Prompt, expected_ids, fill_prompt, rewrite_prompt, warm_behind_opening
 from engine.protocol.errors import EngineError
-from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Found, Rewrite, Stats, Stop
+from engine.protocol.messages import Done, Draft, Facts, Fill, Filled, Rewrite, Stats, Stop
 from engine.quality import Gates, Verdict, faults
 from engine.recent_answers import RecentAnswers
 from engine.request_checks import check_request
@@ -174,11 +174,14 @@ class EngineCore:
                 made = Attempt(Denoised("", "lines", 0, 0, ()), decision)
             else:
                 made = yield from self._gated(gap, begun, decision)
-                others = yield from self._alternatives(gap, prompt, made)
+                if isinstance(request, Fill):
+                    choosing = Choosing(self._model, context, prompt, request, partial(self._expired, prompt, timing))
+                    made = yield from choosing.best(made, partial(self._verdict, gap, prompt))
+                    others = yield from choosing.alternatives(made)
         finally:
             self._model.release(context)
         stats = self._stats(prompt, made, cached, gap)
-        text = _whole(prompt, made.result.text)
+        text = prompt.whole(made.result.text)
         if isinstance(request, Fill):
             self._likely = likely_next(request, text)
             self._recent.remember(request, text)
@@ -292,14 +295,17 @@ class EngineCore:
         return with_second_try(first, again, decision, gap.course, may_repeat=may_repeat, is_drawn=not gap.is_plain)
 
     def _judged(self, gap: _Gap, begun: Begun, decision: Decision) -> Judging:
-        """Denoise the gap and say what speaks against the text; nothing does where the deadline cut it off."""
+        """Denoise the gap and say what speaks against the text."""
         result = yield from self._denoise(gap, begun, decision)
-        confidence = gap.doubt.confidence if gap.is_plain else None
+        return result, self._verdict(gap, begun.prompt, result, gap.doubt.confidence if gap.is_plain else None)
+
+    def _verdict(self, gap: _Gap, prompt: Prompt, result: Denoised, confidence: float | None = None) -> Verdict:
+        """What speaks against a text; nothing does where the deadline cut it off."""
         if result.stop == "deadline":
-            return result, Verdict(confidence)
-        holes = [Filled(_whole(begun.prompt, result.text), result.stop)]
+            return Verdict(confidence)
+        holes = [Filled(prompt.whole(result.text), result.stop)]
         of_tokens = faults(result.settled, confidence, self._gates)
-        return result, Verdict(confidence, (*of_tokens, *text_faults(gap.request, holes, self._gates)))
+        return Verdict(confidence, (*of_tokens, *text_faults(gap.request, holes, self._gates)))
 
     def _passes(self, gap: _Gap, begun: Begun, decision: Decision) -> Generator[Canvas, None, Denoised]:
         prompt, request = begun.prompt, gap.request
@@ -325,38 +331,19 @@ class EngineCore:
             step += 1
             if step == 1:
                 timing.first_draft = self._clock()
-            yield self._draft(request.id, canvas, step, begun.prompt) if request.wants_drafts else None
+            yield self._draft(request, canvas, step, begun.prompt) if request.wants_drafts else None
 
-    def _alternatives(self, gap: _Gap, prompt: Prompt, made: Attempt) -> Generator[Found | None, None, tuple[str, ...]]:
-        """The other texts a fill asked for, as many as the deadline lets. All texts are told as they are found."""
-        request, first = gap.request, made.result
-        alone = isinstance(request, Fill) and request.constraints is None
-        wanted = request.alternatives - 1 if isinstance(request, Fill) and alone else 0
-        if wanted < 1 or self._expired(prompt, gap.timing):
-            return ()
-        expired = partial(self._expired, prompt, gap.timing)
-        text = _whole(prompt, first.text)
-        yield Found(request.id, text)
-        others = alternatives(self._model, gap.context, prompt, first, wanted, made.decision.config, expired)
-        told: tuple[str, ...] = ()
-        while True:
-            try:
-                found = next(others)
-            except StopIteration as finished:
-                every: tuple[str, ...] = finished.value
-                return tuple(_whole(prompt, other) for other in every)
-            shown = tuple(_whole(prompt, other) for other in found)
-            yield Found(request.id, text, shown) if found != told else None
-            told = found
-
-    def _draft(self, job: str, canvas: Canvas, step: int, prompt: Prompt) -> Draft:
+    def _draft(self, request: Fill | Rewrite, canvas: Canvas, step: int, prompt: Prompt) -> Draft:
         tokenizer = self._model.tokenizer
         settled = prompt.opening.encode() + tokenizer.decode_bytes(canvas.settled_ids)
         text = decode_prefix(settled + tokenizer.decode_bytes(canvas.ids[canvas.free].tolist()))
         # What is guessed behind the end of the text is no part of it.
         cut = cut_at_stop_text(text, prompt.limits.stop_text)
         text = text if cut is None else cut
-        return draft_message(job, text, min(len(decode_prefix(settled)), len(text)), step, prompt.limits.max_tokens)
+        # Of a text that may yet be left for another one nothing is settled.
+        is_open = isinstance(request, Fill) and chooses(request)
+        firm = 0 if is_open else min(len(decode_prefix(settled)), len(text))
+        return draft_message(request.id, text, firm, step, prompt.limits.max_tokens)
 
     def _expired(self, prompt: Prompt, timing: Timing) -> bool:
         return timing.expired(self._clock(), prompt.limits.deadline_ms)
@@ -380,12 +367,3 @@ class EngineCore:
             gates=made.gates,
             fallback=made.is_second,
         )
-
-
-def _whole(prompt: Prompt, text: str) -> str:
-    """A text for the gap with what stands before it, within the line limit."""
-    if not prompt.opening:
-        return text
-    whole = prompt.opening + text
-    cut = cut_at_lines(whole, prompt.limits.max_lines)
-    return whole if cut is None else cut

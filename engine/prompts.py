@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from engine.diffusion.denoise import Gap
-from engine.diffusion.stopping import Limits
+from engine.diffusion.stopping import Limits, cut_at_lines
 from engine.models.base import SpecialIds, Tokenizer
 from engine.protocol.messages import Fill, Rewrite
 
@@ -60,6 +60,14 @@ class Prompt:
     def rows(self) -> int:
         """Rows in the context before the pending token."""
         return len(self.ids) + len(self.lead)
+
+    def whole(self, text: str) -> str:
+        """A text for the gap with what stands before it, within the line limit."""
+        if not self.opening:
+            return text
+        whole = self.opening + text
+        cut = cut_at_lines(whole, self.limits.max_lines)
+        return whole if cut is None else cut
 
 
 def fill_prompt(request: Fill, tokenizer: Tokenizer, special: SpecialIds) -> Prompt:

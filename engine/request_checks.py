@@ -37,6 +37,8 @@ def check_request(request: Fill | Rewrite) -> None:
         raise EngineError(
             "bad_request", f"alternatives is {request.alternatives}", f"ask for 1 to {MOST_ALTERNATIVES} texts"
         )
+    if isinstance(request, Fill) and not 1 <= request.best_of <= MOST_ALTERNATIVES:
+        raise EngineError("bad_request", f"best_of is {request.best_of}", f"use 1 to {MOST_ALTERNATIVES}")
     if isinstance(request, Fill) and len(request.further) >= MOST_HOLES:
         holes = len(request.further) + 1
         raise EngineError("bad_request", f"there are {holes} holes", f"fill at most {MOST_HOLES} holes at once")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import uuid4
 
-from engine.protocol.messages import Fill, Rewrite
+from engine.protocol.messages import TEXTS_WEIGHED, Fill, Rewrite
 from lsp_server import edits, ghost_text, rewrite_text, syntax
 from lsp_server.added_prose import with_added_prose
 from lsp_server.document import Document, for_model
@@ -124,6 +124,7 @@ def fill_request(snapshot: Snapshot, gap: Gap, draft: str, *, wants_drafts: bool
         max_lines=most_lines(gap),
         deadline_ms=settings.rewrite_deadline_ms,
         wants_drafts=wants_drafts,
+        best_of=TEXTS_WEIGHED,
     )
 
 

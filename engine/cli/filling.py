@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from engine.hole_shown import shown_hole
-from engine.protocol.messages import MOST_HOLES, Constraints, Done, Fill, Filled, FurtherHole
+from engine.protocol.messages import MOST_HOLES, TEXTS_WEIGHED, Constraints, Done, Fill, Filled, FurtherHole
 from lsp_server.context import window
 from lsp_server.document import Document, for_model
 from lsp_server.ghost_text import present_in
@@ -27,10 +27,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is asked of every hole: its budget in tokens, and what its text must obey."""
+    """What is asked of every hole: its budget in tokens, what its text must obey, among how many texts it is chosen."""
 
     max_tokens: int
     constraints: Constraints | None = None
+    best_of: int = TEXTS_WEIGHED
 
     @property
     def judges_whole(self) -> bool:
@@ -114,6 +115,7 @@ def _request(document: Document, spans: Sequence[Span], asking: Asking) -> Fill:
         prefix.replace(MARK, shown),
         suffix.replace(MARK, shown),
         max_tokens=asking.max_tokens,
+        best_of=asking.best_of,
         further=tuple(FurtherHole(island) for island in islands),
         constraints=asking.constraints,
     )

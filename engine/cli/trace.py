@@ -136,7 +136,8 @@ async def _record(source: SourceFile, spans: list[tuple[int, int]], model: str, 
 
     core = _load(model, say)
     engine = WatchedEngine(core, say)
-    attempts = fill_each(engine, source.document, spans, Asking(max_tokens))
+    # The passes shown are those of the likeliest text, so that one is the answer.
+    attempts = fill_each(engine, source.document, spans, Asking(max_tokens, best_of=1))
     gaps = [_gap(attempt, engine.steps) async for attempt in attempts]
     return Recording(source.path.name if source.path else source.name, model_facts(core.facts), tuple(gaps))
 

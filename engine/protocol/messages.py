@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-PROTOCOL_VERSION = 6
+PROTOCOL_VERSION = 7
 
 # More texts for one gap than a person would look through.
 MOST_ALTERNATIVES = 8
+
+# `Fill.best_of` of an act that somebody waits for: of 2 to 5 the one after which no more rows passed.
+TEXTS_WEIGHED = 4
 
 # More holes in one request than a person would mark in a file.
 MOST_HOLES = 64
@@ -72,6 +75,11 @@ class Fill:
     `alternatives` is how many different texts are wanted in all, 1 to `MOST_ALTERNATIVES`; fewer may come. Where more
     than one is wanted, each is told as soon as it is ready, by `Found`.
 
+    `best_of` is among how many texts the answer is chosen, 1 to `MOST_ALTERNATIVES`: not the likeliest, but the one
+    that reads best with `suffix` behind it. That takes longer, and nothing of a draft is settled before the answer.
+    It counts where only one text is wanted and there are no `constraints`; families that denoise whole canvases see
+    both sides as one text, and do without.
+
     `further` holds the holes behind the first one, in order, at most `MOST_HOLES` in all: the text is prefix, hole,
     island, hole, ... suffix. All are filled in this one job, each fitting the others; families that can denoise them
     on one canvas do, the others go from hole to hole. `max_tokens` is the budget of each hole, `deadline_ms` that of
@@ -88,6 +96,7 @@ class Fill:
     deadline_ms: int = 0
     wants_drafts: bool = False
     alternatives: int = 1
+    best_of: int = 1
     further: tuple[FurtherHole, ...] = ()
     constraints: Constraints | None = None
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from engine.protocol.messages import Fill
+from engine.protocol.messages import TEXTS_WEIGHED, Fill
 from lsp_server.engine_client import Engine
 from lsp_server.ghost_text import present
 from tests.bench.measure import Row, measure_rows, options_parser, outcome
@@ -40,10 +40,10 @@ def shown(row: Row, raw: str) -> str:
     return document[: ghost.start] + ghost.text + document[ghost.end :]
 
 
-async def measure(engine: Engine, row: Row, *, raw: bool) -> Row:
+async def measure(engine: Engine, row: Row, *, raw: bool, best_of: int) -> Row:
     """Fill one row and run its tests."""
     started = perf_counter()
-    request = Fill(row["task_id"], "python", row["prompt"], row["suffix"], max_tokens=256)
+    request = Fill(row["task_id"], "python", row["prompt"], row["suffix"], max_tokens=256, best_of=best_of)
     done = await engine.submit(request)
     total = (perf_counter() - started) * 1000
     document = row["prompt"] + done.text + row["suffix"] if raw else shown(row, done.text)
@@ -62,9 +62,10 @@ def main() -> None:
     parser = options_parser("infilling", __doc__)
     parser.add_argument("--limit", type=int, default=0, help="measure only N rows, spread over the file")
     parser.add_argument("--raw", action="store_true", help="judge the engine's text as it is")
+    parser.add_argument("--best-of", type=int, default=TEXTS_WEIGHED, help="texts the answer is chosen among")
     options = parser.parse_args()
     rows = read_rows(options.data, options.limit)
-    asyncio.run(measure_rows(rows, "task_id", options, partial(measure, raw=options.raw)))
+    asyncio.run(measure_rows(rows, "task_id", options, partial(measure, raw=options.raw, best_of=options.best_of)))
 
 
 if __name__ == "__main__":

@@ -43,14 +43,21 @@ class WordContext:
 
 
 class WordModel:
-    """`likes`: by a word, the words that may follow it, the likeliest first; what is not written ends the text.
+    """`likes`: by a word, the words that may follow it, the likeliest first; what is not written ends the text, and so
+    does no word at all. `reads`: the same where rows run without the adapter, that is, of text that is no gap's.
 
     `encoded` and `stepped` are the numbers of rows of all calls, in their order.
     """
 
-    def __init__(self, words: Sequence[bytes], likes: Mapping[bytes, Sequence[bytes]]) -> None:
+    def __init__(
+        self,
+        words: Sequence[bytes],
+        likes: Mapping[bytes, Sequence[bytes]],
+        reads: Mapping[bytes, Sequence[bytes]] | None = None,
+    ) -> None:
         self.tokenizer = WordTokenizer(words)
         self._likes = likes
+        self._reads = likes if reads is None else reads
         self._kept: list[WordContext] = []
         self.encoded: list[int] = []
         self.stepped: list[int] = []
@@ -85,13 +92,15 @@ class WordModel:
         self.stepped.append(len(rows.ids))
         own.length += len(rows.ids)
         wanted = len(rows.ids) if rows.logit_rows is None else rows.logit_rows
-        return torch.stack([self._logits(each) for each in rows.ids[:wanted].tolist()] or [torch.zeros(0)])
+        likes = self._likes if rows.adapted else self._reads
+        return torch.stack([self._logits(each, likes) for each in rows.ids[:wanted].tolist()] or [torch.zeros(0)])
 
-    def _logits(self, token: int) -> torch.Tensor:
+    def _logits(self, token: int, likes: Mapping[bytes, Sequence[bytes]]) -> torch.Tensor:
         logits = torch.full((self.facts.vocab_size,), -9.0)
-        logits[max(self.facts.special.end)] = 0.0
-        for rank, word in enumerate(self._likes.get(self.tokenizer.decode_bytes([token]), ())):
-            logits[self.tokenizer.words.index(word)] = 10.0 - rank
+        end = max(self.facts.special.end)
+        logits[end] = 0.0
+        for rank, word in enumerate(likes.get(self.tokenizer.decode_bytes([token]), ())):
+            logits[self.tokenizer.words.index(word) if word else end] = 10.0 - rank
         return logits
 
 
