@@ -35,7 +35,8 @@ def did_change(session: Session, params: types.DidChangeNotebookDocumentParams) 
         document = content.document
         session.change(document.uri, document.version, changes_of(content.changes))
     edited = {content.document.uri for content in cells.text_content or ()}
-    _forget_offers(session, uri, edited if cells.structure is None else set())
+    if edited or cells.structure is not None:
+        _forget_offers(session, uri, edited if cells.structure is None else set())
 
 
 def did_save(_session: Session, _params: types.DidSaveNotebookDocumentParams) -> None:

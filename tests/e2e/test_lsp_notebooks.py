@@ -143,3 +143,14 @@ async def test_notebooks_of_any_kind_are_asked_for() -> None:
         capabilities = await lsp.initialize(client, lsp.VSCODE)
         assert capabilities["notebookDocumentSync"]["notebookSelector"] == [{"notebook": "*"}]
         assert await client.leave() == 0
+
+
+async def test_a_change_of_nothing_but_a_cells_data_leaves_its_offers() -> None:
+    async with lsp.session({"text": "pi"}) as client:
+        open_book(client, *AREA)
+        await client.inline(0, 12, uri("C"))
+        before = len((await client.engine())["requests"])
+        change_book(client, data=[cell("C")])
+        items = await client.inline(0, 12, uri("C"))
+        assert items[0]["insertText"] == "pi"
+        assert len((await client.engine())["requests"]) == before
