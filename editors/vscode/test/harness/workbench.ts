@@ -91,6 +91,19 @@ export class Workbench {
     });
   }
 
+  /**
+   * The same in an editor that was just made: it takes keys some time before it asks for anything to show, so the last
+   * key is typed again until it is answered.
+   */
+  async ghostWithKey(text: string, key: string): Promise<string> {
+    for (let tries = 1; tries < 5; tries += 1) {
+      const soon = eventually('ghost text', async () => (await this.ghost()).includes(text), 5000);
+      if (await soon.catch(() => false)) break;
+      await this.press('Backspace', key);
+    }
+    return this.ghostWith(text);
+  }
+
   async noGhost(): Promise<void> {
     await eventually('no ghost text', async () => (await this.ghost()) === '');
   }

@@ -40,7 +40,7 @@ export function textStories(tell: Tell): void {
     await workbench.documents.openNotebook('sheet.ipynb');
     await workbench.documents.editCell(1);
     await workbench.type('double = ');
-    await workbench.ghostWith('value * 2');
+    await workbench.ghostWithKey('value * 2', 'Space');
     await session.picture('notebook');
     assert.ok(session.steering.requests('Fill').at(-1)?.prefix?.includes('value = 21'), 'the cell above is context');
     await workbench.press('Tab');
