@@ -1,8 +1,9 @@
 """One engine per user and model: a lock held for the life of the process, and who is found when it is taken.
 
-Owns the lock file only; the socket belongs to `listener`. The lock dies with its process, however that dies, so a
-held lock always means a live engine. A live one that has stopped answering (suspended, or hanging where no thread of it
-can run) holds the lock for nobody's good: who wants to serve ends it.
+Owns the lock file, and beside it the record of who holds the lock; the socket belongs to `listener`. The lock dies
+with its process, however that dies, so a held lock always means a live engine. A live one that has stopped answering
+(suspended, or hanging where no thread of it can run) holds the lock for nobody's good: who wants to serve ends it. Its
+socket tells which process it is, and where that was removed meanwhile, the record.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import filelock
+import psutil
 
 from engine.probe import Found, probe
 from engine.protocol.address import Address, make_private
@@ -40,15 +42,26 @@ class EngineLock:
         self._look = look
         self._lock = filelock.FileLock(address.lock, mode=0o600, timeout=0)
         self._file: tuple[int, int] | None = None
+        self._holder = address.lock.with_suffix(".holder")
 
     def claim(self, limit_s: float = LEAVING_LIMIT_S, pause: Callable[[float], None] = time.sleep) -> Claim:
         """Take the right to serve ("ours"), or find that another engine serves already ("served").
 
-        Waits up to `limit_s` for an engine that is leaving, and ends one that does not answer. Raises
-        EngineError(unsafe_address) for a run folder that cannot be trusted or written to, EngineError(internal) when
-        the lock is held and nobody is found who holds it.
+        Waits up to `limit_s` for an engine that is leaving, and ends one that does not answer, or that has no socket
+        any more after that time. Raises EngineError(unsafe_address) for a run folder that cannot be trusted or written
+        to, EngineError(internal) when the lock is held and nobody is found who holds it.
         """
         make_private(self._address)
+        claimed = self._wait(limit_s, pause)
+        if claimed is None and (holder := self._recorded()) is not None:
+            _end(holder)
+            claimed = self._wait(limit_s, pause)
+        if claimed is None:
+            raise self._hangs()
+        return claimed
+
+    def _wait(self, limit_s: float, pause: Callable[[float], None]) -> Claim | None:
+        """Take the lock or find who serves, within the limit; None where it stays held and nobody listens."""
         mute: list[Found] = []
         for _ in range(max(1, round(limit_s / _POLL_S))):
             if self._acquire():
@@ -61,7 +74,7 @@ class EngineLock:
                 _end(_process_of(mute))
                 mute = []
             pause(_POLL_S)
-        raise self._hangs()
+        return None
 
     def evict(self, limit_s: float = LEAVING_LIMIT_S, pause: Callable[[float], None] = time.sleep) -> int | None:
         """End the engine that answers nobody, and wait up to `limit_s` until its lock is free: its process.
@@ -123,7 +136,26 @@ class EngineLock:
                 "make room there and make it writable, or set LACUNA_HOME to a folder that is",
             ) from None
         self._file = _identity(self._address)
+        self._record()
         return True
+
+    def _record(self) -> None:
+        """Write down who holds the lock. A record that cannot be written must not be somebody else's."""
+        try:
+            self._holder.write_text(f"{os.getpid()} {psutil.Process().create_time()}", encoding="ascii")
+            self._holder.chmod(0o600)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._holder.unlink()
+
+    def _recorded(self) -> int | None:
+        """The process that wrote the record, if it still lives and is not this one."""
+        try:
+            pid, began = self._holder.read_text(encoding="ascii").split()
+            is_it = str(psutil.Process(int(pid)).create_time()) == began
+        except (OSError, ValueError, psutil.Error):
+            return None
+        return int(pid) if is_it and int(pid) != os.getpid() else None
 
 
 def _identity(address: Address) -> tuple[int, int] | None:
@@ -140,7 +172,7 @@ def _process_of(mute: list[Found]) -> int | None:
 
 
 def _end(pid: int | None) -> None:
-    """End the process that listens and says nothing; where the system does not tell which it is, nothing is ended."""
+    """End the process that says nothing; where the system does not tell which it is, nothing is ended."""
     if pid is None:
         return
     log.warning("the engine that holds the lock (process %d) does not answer; ending it", pid)

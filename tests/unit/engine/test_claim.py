@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import filelock
+import psutil
 import pytest
 
 from engine.claim import MUTE_PROBES, EngineLock
@@ -222,6 +223,46 @@ def test_one_that_answers_nobody_is_ended_and_its_place_taken(home: Path, holder
     lock.release()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody can be suspended so")
+def test_one_that_is_suspended_and_has_lost_its_socket_is_ended(home: Path, holder: subprocess.Popen[str]) -> None:
+    address = address_in(home)
+    os.kill(holder.pid, signal.SIGSTOP)
+    address.path.unlink()
+    pauses: list[float] = []
+    lock = EngineLock(address)
+    assert lock.claim(limit_s=1.0, pause=pauses.append) == "ours"
+    assert len(pauses) >= 20, "one that is leaving had its time"
+    assert holder.wait(PATIENCE_S) == -signal.SIGKILL
+    lock.release()
+
+
+@pytest.mark.parametrize("record", ["", "no number", "{pid} 1.5", "{own} {began}", "999999999 1.0", "\xff"])
+def test_a_record_that_is_not_the_holder_s_ends_nobody(home: Path, holder: subprocess.Popen[str], record: str) -> None:
+    address = address_in(home)
+    address.path.unlink()
+    own = psutil.Process()
+    text = record.format(pid=holder.pid, own=own.pid, began=own.create_time())
+    address.lock.with_suffix(".holder").write_text(text, encoding="utf-8")
+    with pytest.raises(EngineError, match="does not answer"):
+        EngineLock(address).claim(limit_s=1.0, pause=lambda _: None)
+    assert holder.poll() is None
+
+
+def test_a_record_that_cannot_be_written_is_not_another_s(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = address_in(home)
+    record = address.lock.with_suffix(".holder")
+    record.write_text("1 1.0")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    lock = EngineLock(address)
+    assert lock.claim() == "ours"
+    assert not record.exists()
+    lock.release()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the system does not tell who listens")
 def test_a_mute_one_is_ended_for_who_wants_no_place(home: Path, holder: subprocess.Popen[str]) -> None:
     lock = EngineLock(address_in(home), lambda address: probe(address, limit_s=0.1))
@@ -276,7 +317,9 @@ def test_one_that_answers_in_time_is_not_ended(home: Path, holder: subprocess.Po
 
 
 def test_where_nobody_says_who_it_is_nothing_is_ended(home: Path, holder: subprocess.Popen[str]) -> None:
-    lock = EngineLock(address_in(home), lambda _: Found("mute"))
+    address = address_in(home)
+    address.lock.with_suffix(".holder").unlink()
+    lock = EngineLock(address, lambda _: Found("mute"))
     with pytest.raises(EngineError, match="does not answer"):
         lock.claim(limit_s=1.0, pause=lambda _: None)
     assert holder.poll() is None
