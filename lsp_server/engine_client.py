@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -289,7 +290,8 @@ class EngineProcess:
             self._connection = await self._reach()
             if self._condition.state != "failed" and self._connection.phase != "ready":
                 self._condition.move("loading", "loading the model")
-            facts = await asyncio.wait_for(self._connection.ready(), self._patience.load_s)
+            async with asyncio.timeout(self._patience.load_s):
+                facts = await self._connection.ready()
             if not self._upgrade.is_due(facts):
                 return
             self._condition.move("starting", f"replacing the engine of version {facts.engine_version}")
@@ -344,10 +346,9 @@ class EngineProcess:
         self._condition.move("failed", sentences(reason.message, reason.remedy))
 
     async def _pause(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self._asked.wait(), seconds)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
 
     async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

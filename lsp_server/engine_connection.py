@@ -169,7 +169,8 @@ class EngineConnection:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._writer.close()
         try:
-            await asyncio.wait_for(self._writer.wait_closed(), CLOSING_LIMIT_S)
+            async with asyncio.timeout(CLOSING_LIMIT_S):
+                await self._writer.wait_closed()
         except (OSError, TimeoutError):
             self._writer.transport.abort()
 
@@ -318,7 +319,8 @@ async def connect(
     connection = EngineConnection(reader, writer, on_loading, silence)
     try:
         writer.write(codec.encode(Hello(PROTOCOL_VERSION, client, token)))
-        await asyncio.wait_for(connection.greeted(), GREETING_LIMIT_S)
+        async with asyncio.timeout(GREETING_LIMIT_S):
+            await connection.greeted()
     except TimeoutError:
         pid = peer_process(writer.get_extra_info("socket"))
         await connection.close()
@@ -340,10 +342,8 @@ def _unanswered(address: Address) -> str:
 
 
 async def _open(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
-    if address.transport == "unix":
-        reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(address.path), GREETING_LIMIT_S)
-        return reader, writer, ""
-    endpoint = read_endpoint(address.path)
-    opening = asyncio.open_connection(LOOPBACK, endpoint.port)
-    reader, writer = await asyncio.wait_for(opening, GREETING_LIMIT_S)
-    return reader, writer, endpoint.token
+    async with asyncio.timeout(GREETING_LIMIT_S):
+        if address.transport == "unix":
+            return *await asyncio.open_unix_connection(address.path), ""
+        endpoint = read_endpoint(address.path)
+        return *await asyncio.open_connection(LOOPBACK, endpoint.port), endpoint.token

@@ -45,7 +45,8 @@ class Upgrade:
                 while (await connection.status()).jobs_running:
                     await asyncio.sleep(_POLL_S)
         with contextlib.suppress(TimeoutError, EngineError):
-            await asyncio.wait_for(connection.shutdown(), LEAVE_S)
+            async with asyncio.timeout(LEAVE_S):
+                await connection.shutdown()
 
 
 def parts(version: str) -> tuple[int, ...]:

@@ -117,7 +117,8 @@ async def serve(
             task.cancel()
         await asyncio.gather(reading, *watchers, return_exceptions=True)
         with suppress(TimeoutError):
-            await asyncio.wait_for(server.engine.close(), CLOSE_S)
+            async with asyncio.timeout(CLOSE_S):
+                await server.engine.close()
     return code
 
 

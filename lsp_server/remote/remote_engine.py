@@ -14,7 +14,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -302,10 +302,9 @@ class RemoteEngine:
         return None
 
     async def _pause(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self._asked.wait(), seconds)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
 
     def _look(self) -> None:
         self._condition.enter("starting", f"{self._host} is being asked")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.protocol.address import make_private
 from engine.protocol.errors import EngineError
 from engine.protocol.framing import frame
 from engine.protocol.messages import (
@@ -52,6 +54,22 @@ async def test_before_anything_it_is_off(home: Path) -> None:
         assert (engine.state, engine.facts) == ("off", None)
         with pytest.raises(EngineGone):
             await engine.status()
+
+
+async def test_whatever_it_is_doing_closing_ends_it(home: Path) -> None:
+    # In the middle of a try, all of which fail at once: the engine that was started never listens.
+    make_private(address_in(home))
+    idle = [sys.executable, "-c", "import time; time.sleep(10)"]
+    engine = EngineProcess(
+        "scripted", command=idle, env={"LACUNA_HOME": str(home)}, patience=replace(QUICK, poll_s=0.0)
+    )
+    for number in range(200):
+        engine.start()
+        for _ in range(number % 40):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            await engine.close()
+        assert engine.state == "off"
 
 
 async def test_a_request_while_it_starts_or_loads_fails_at_once(home: Path) -> None:
