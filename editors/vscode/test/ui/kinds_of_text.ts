@@ -52,7 +52,7 @@ export function textStories(tell: Tell): void {
     await workbench.documents.untitled('go', 'const count = 1\n');
     await workbench.documents.select({ line: 1, character: 0 });
     await workbench.type('var n = ');
-    await workbench.ghostWith('count + 1');
+    await workbench.ghostWithKey('count + 1', 'Space');
     await workbench.press('Tab');
     await workbench.documents.textIs('const count = 1\nvar n = count + 1');
   });
