@@ -44,6 +44,19 @@ export class Workbench {
     await this.page.keyboard.type(text, { delay: 20 });
   }
 
+  /**
+   * Types into an editor that was just made, which takes keys some time before it asks for anything to show: slowly at
+   * first, until `isAsked` says that it does. (A key typed a second time would be one taken back, which asks nothing.)
+   */
+  async typeWatched(text: string, isAsked: () => boolean): Promise<void> {
+    const letters = [...text];
+    while (letters.length > 1 && !isAsked()) {
+      await this.type(letters.shift() ?? '');
+      await eventually('the new editor to ask', isAsked, 2000).catch(() => false);
+    }
+    await this.type(letters.join(''));
+  }
+
   /** Runs a command by its title in the palette, which may be inert while an earlier one closes: tried again. */
   async run(title: string): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
@@ -89,19 +102,6 @@ export class Workbench {
       if (!ghost.includes(text)) throw new Error(JSON.stringify(ghost));
       return ghost;
     });
-  }
-
-  /**
-   * The same in an editor that was just made: it takes keys some time before it asks for anything to show, so the last
-   * key is typed again until it is answered.
-   */
-  async ghostWithKey(text: string, key: string): Promise<string> {
-    for (let tries = 1; tries < 5; tries += 1) {
-      const soon = eventually('ghost text', async () => (await this.ghost()).includes(text), 5000);
-      if (await soon.catch(() => false)) break;
-      await this.press('Backspace', key);
-    }
-    return this.ghostWith(text);
   }
 
   async noGhost(): Promise<void> {

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { eventually } from '../harness/wait.ts';
+import type { Session } from '../harness/session.ts';
 import type { Tell } from './story.ts';
+
+/** Whether the engine has been asked for a fill since this was made. */
+function askedMore(session: Session): () => boolean {
+  const before = session.steering.requests('Fill').length;
+  return () => session.steering.requests('Fill').length > before;
+}
 
 export function textStories(tell: Tell): void {
   tell('a file with CRLF keeps it in every line', async (session, workbench) => {
@@ -39,8 +46,8 @@ export function textStories(tell: Tell): void {
     writeFileSync(path.join(session.workspace, 'sheet.ipynb'), JSON.stringify(content));
     await workbench.documents.openNotebook('sheet.ipynb');
     await workbench.documents.editCell(1);
-    await workbench.type('double = ');
-    await workbench.ghostWithKey('value * 2', 'Space');
+    await workbench.typeWatched('double = ', askedMore(session));
+    await workbench.ghostWith('value * 2');
     await session.picture('notebook');
     assert.ok(session.steering.requests('Fill').at(-1)?.prefix?.includes('value = 21'), 'the cell above is context');
     await workbench.press('Tab');
@@ -51,8 +58,8 @@ export function textStories(tell: Tell): void {
     session.steering.reply({ when: 'var n = ', text: 'count + 1' });
     await workbench.documents.untitled('go', 'const count = 1\n');
     await workbench.documents.select({ line: 1, character: 0 });
-    await workbench.type('var n = ');
-    await workbench.ghostWithKey('count + 1', 'Space');
+    await workbench.typeWatched('var n = ', askedMore(session));
+    await workbench.ghostWith('count + 1');
     await workbench.press('Tab');
     await workbench.documents.textIs('const count = 1\nvar n = count + 1');
   });
