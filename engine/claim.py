@@ -30,6 +30,8 @@ LEAVING_LIMIT_S = 10.0
 _POLL_S = 0.05
 # So many probes in a row, each of some seconds, that an engine under a heavy load would have answered one.
 MUTE_PROBES = 4
+# Less than the system takes to give a number to another process.
+_SAME_MOMENT_S = 1.0
 
 Claim = Literal["ours", "served"]
 
@@ -142,7 +144,8 @@ class EngineLock:
     def _record(self) -> None:
         """Write down who holds the lock. A record that cannot be written must not be somebody else's."""
         try:
-            self._holder.write_text(f"{os.getpid()} {psutil.Process().create_time()}", encoding="ascii")
+            record = " ".join(map(str, (os.getpid(), *_beginning(os.getpid()))))
+            self._holder.write_text(record, encoding="ascii")
             self._holder.chmod(0o600)
         except OSError:
             with contextlib.suppress(OSError):
@@ -151,11 +154,23 @@ class EngineLock:
     def _recorded(self) -> int | None:
         """The process that wrote the record, if it still lives and is not this one."""
         try:
-            pid, began = self._holder.read_text(encoding="ascii").split()
-            is_it = str(psutil.Process(int(pid)).create_time()) == began
-        except (OSError, ValueError, psutil.Error):
+            pid, *began = self._holder.read_text(encoding="ascii").split()
+            pairs = zip(_beginning(int(pid)), map(float, began), strict=True)
+            is_it = any(abs(found - recorded) < _SAME_MOMENT_S for found, recorded in pairs)
+        except (OSError, ValueError, OverflowError, psutil.Error):
             return None
         return int(pid) if is_it and int(pid) != os.getpid() else None
+
+
+def _beginning(pid: int) -> tuple[float, float]:
+    """When a process began, in seconds since the epoch and since the machine did; raises psutil.Error.
+
+    Somebody may set the clock meanwhile: then Linux and macOS tell another time of the day, and Windows another one
+    since the machine began.
+    """
+    boot = psutil.boot_time()
+    began = psutil.Process(pid).create_time()
+    return began, began - boot
 
 
 def _identity(address: Address) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -229,14 +230,47 @@ def test_one_that_is_suspended_and_has_lost_its_socket_is_ended(home: Path, hold
     os.kill(holder.pid, signal.SIGSTOP)
     address.path.unlink()
     pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        time.sleep(seconds)
+
     lock = EngineLock(address)
-    assert lock.claim(limit_s=1.0, pause=pauses.append) == "ours"
+    assert lock.claim(limit_s=1.0, pause=pause) == "ours"
     assert len(pauses) >= 20, "one that is leaving had its time"
     assert holder.wait(PATIENCE_S) == -signal.SIGKILL
     lock.release()
 
 
-@pytest.mark.parametrize("record", ["", "no number", "{pid} 1.5", "{own} {began}", "999999999 1.0", "\xff"])
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody can be suspended so")
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_clock_that_was_set_meanwhile_hides_nobody(home: Path, holder: subprocess.Popen[str], which: int) -> None:
+    address = address_in(home)
+    record = address.lock.with_suffix(".holder")
+    pid, *began = record.read_text().split()
+    began[which] = str(float(began[which]) + 3600)
+    record.write_text(" ".join([pid, *began]))
+    os.kill(holder.pid, signal.SIGSTOP)
+    address.path.unlink()
+    lock = EngineLock(address)
+    assert lock.claim(limit_s=1.0) == "ours"
+    assert holder.wait(PATIENCE_S) == -signal.SIGKILL
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "",
+        "no number",
+        "{pid} 1.5 1.5",
+        "{pid} {began}",
+        "{pid} nan nan",
+        "{own} {began} 1.5",
+        "999999999 1.0 1.0",
+        "\xff",
+    ],
+)
 def test_a_record_that_is_not_the_holder_s_ends_nobody(home: Path, holder: subprocess.Popen[str], record: str) -> None:
     address = address_in(home)
     address.path.unlink()
