@@ -50,13 +50,14 @@ export function newcomerStories(tell: Tell, machine: () => Newcomer): void {
 
     inSettings.reply({ when: 'y = ', text: 'trusted()' });
     await trust(workbench);
+    // The trust may be heard of before the settings it lets in: then what came first goes again, and who types meanwhile gets nothing.
+    await eventually('the server of the settings', () => inSettings.servers().some(({ pid }) => isAlive(pid)), 60_000);
+    await eventually('no other', () => inVenv.servers().every(({ pid }) => !isAlive(pid)));
     await workbench.lacunaSays(/is ready|sleeps/, 60_000);
     await workbench.hasSettings();
     await session.file('b.py', '');
     await workbench.type('y = ');
     await workbench.ghostWith('trusted()');
-    // The trust may be heard of before the settings it lets in: then what came first is gone again.
-    await eventually('one server', () => inVenv.servers().every(({ pid }) => !isAlive(pid)));
   });
 
   tell('nothing is installed without a yes; with one, the very command runs, and its server starts', async (session) => {
