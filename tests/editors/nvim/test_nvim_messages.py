@@ -26,10 +26,10 @@ def test_a_long_message_leaves_the_editor_free_and_is_whole_in_messages(start: S
     editor.wait_shown("cannot be read")
     assert "Press ENTER" not in editor.shot()
     assert editor.lua("return vim.api.nvim_get_mode().mode") == "n"
-    assert "rewriting" not in editor.shot()
+    editor.wait(lambda: "rewriting" not in editor.shot())
     assert editor.screen()[-1].endswith("…")
-    messages = editor.lua("return vim.fn.execute('messages')")
-    assert "the end" in messages
+    messages = str(editor.lua("return vim.fn.execute('messages')"))
+    assert text.replace("\n", "") in messages.replace("\n", "")
 
 
 def test_a_short_message_is_not_cut(start: Start, write: Write) -> None:

@@ -10,39 +10,52 @@ local HIGHLIGHTS = { [vim.log.levels.WARN] = "WarningMsg", [vim.log.levels.ERROR
 --- Whether messages go to the command line, where a long one stops the editor until Enter is pressed.
 ---@return boolean
 local function is_on_command_line()
-  return debug.getinfo(vim.notify, "S").source:match("vim/_[%w_/]*editor%.lua$") ~= nil
+  local source = debug.getinfo(vim.notify, "S").source
+  -- Neovim's own is from a file without a folder in 0.11, and of 0.12 nobody is told where it is from.
+  return source:match("^@vim/_[%w_/]*editor%.lua$") ~= nil or source:match("^=?%?$") ~= nil
 end
 
---- What fits of a text; the whole of it is in `:messages`.
----@param text string
+--- What fits of a line of the screen.
+---@param line string
 ---@param width integer screen columns
 ---@return string
-local function shortened(text, width)
-  local line = text:match("^[^\r\n]*")
-  if line == text and vim.api.nvim_strwidth(line) <= width then
-    return text
-  end
-  while vim.api.nvim_strwidth(line) > math.max(width - 1, 1) do
+local function fitting(line, width)
+  while vim.api.nvim_strwidth(line) > width do
     line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1)
   end
-  return line .. "…"
+  return line
+end
+
+--- A text in lines that fit, in their order.
+---@param text string
+---@param width integer screen columns
+---@return string[]
+local function in_lines(text, width)
+  local lines = {} ---@type string[]
+  for _, line in ipairs(vim.split(text, "\r?\n")) do
+    repeat
+      local piece = fitting(line, width)
+      lines[#lines + 1] = piece
+      line = line:sub(#piece + 1)
+    until line == "" or piece == ""
+  end
+  return lines
 end
 
 ---@param text string
 ---@param level integer
 local function put(text, level)
-  local short = is_on_command_line() and shortened(text, vim.o.columns - 12) or text
-  if short == text then
+  local lines = is_on_command_line() and in_lines(text, math.max(vim.o.columns - 12, 12)) or {}
+  if #lines < 2 then
     vim.notify(text, level)
     return
   end
-  -- Only what is shown is kept in `:messages`; a redraw takes the whole and the prompt behind it off the screen again.
-  local more = vim.o.more
-  vim.o.more = false
-  vim.api.nvim_echo({ { text, HIGHLIGHTS[level] } }, true, {})
-  vim.cmd.redraw()
-  vim.o.more = more
-  vim.api.nvim_echo({ { short, HIGHLIGHTS[level] } }, true, {})
+  -- Only what is shown is kept in `:messages`: line by line, each taken off the screen again, and nothing is prompted for.
+  for _, line in ipairs(lines) do
+    vim.api.nvim_echo({ { line, HIGHLIGHTS[level] } }, true, {})
+    vim.cmd.redraw()
+  end
+  vim.api.nvim_echo({ { fitting(lines[1], math.max(vim.o.columns - 13, 11)) .. "…", HIGHLIGHTS[level] } }, false, {})
 end
 
 ---@param text string
