@@ -50,7 +50,7 @@ local function put(text, level)
     vim.notify(text, level)
     return
   end
-  -- Only what is shown is kept in `:messages`: line by line, each taken off the screen again, and nothing is prompted for.
+  -- Only what is shown is kept in `:messages`: line by line, each taken off the screen again, so that nothing prompts.
   for _, line in ipairs(lines) do
     vim.api.nvim_echo({ { line, HIGHLIGHTS[level] } }, true, {})
     vim.cmd.redraw()
