@@ -27,8 +27,10 @@ BEHIND_CHARS = 32
 _BORDER_CHARS = 16
 """So many more are tokenised, so that the last of them are not tokens of a word that was cut."""
 DEPTH = 24
-LEAST_CHANCE = 0.1
+LEAST_CHANCE = 0.05
 """Of a turn, with all that stands before it. Where the first text is sure there is none, and nothing is weighed."""
+MARGIN = 0.05
+"""A turn must read so much better than the likeliest text, in nats per token: what is less is chance."""
 _MOST_TOKENS = 256
 """Of a text that is judged; a longer one is left as it is."""
 _ROWS = 32
@@ -59,7 +61,7 @@ def best_of(
     """The best of `first` and up to `count - 1` turns of it, with the passes of all; `first` where the time is up.
 
     `context` holds the prompt; afterwards only its prefix. A text that ran into its budget stands back behind any that
-    ended. Of equals the likelier one is taken.
+    ended. The likeliest is left only for one that reads clearly better.
     """
     is_blank = not around.behind[:BEHIND_CHARS].strip()
     if is_blank or first.stop == "deadline" or len(first.settled) > _MOST_TOKENS or expired():
@@ -77,9 +79,15 @@ def best_of(
             chances.append((yield from reader.chance(prompt.whole(text.text))))
         passes += reader.passes
         if len(chances) == len(texts):
-            best = texts[max(range(len(texts)), key=chances.__getitem__)]
+            best = texts[_clearly_best(chances)]
     drafts = draft_counts([first.drafts, *(text.drafts for text in found)])
     return replace(best, passes=first.passes + passes, drafts=drafts)
+
+
+def _clearly_best(chances: Sequence[float]) -> int:
+    """Which reads best; the first, where that one is not better by more than `MARGIN`."""
+    best = max(range(len(chances)), key=chances.__getitem__)
+    return best if chances[best] > chances[0] + MARGIN else 0
 
 
 def _counted(

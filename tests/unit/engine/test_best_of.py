@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.alternatives import likeliest_forks
-from engine.best_of import BEHIND_CHARS, Around, _Reader
+from engine.best_of import BEHIND_CHARS, Around, _clearly_best, _Reader
 from engine.choosing import Choosing
 from engine.core import EngineCore
 from engine.diffusion.denoise import allowed_ids, denoise
@@ -72,8 +72,17 @@ def test_of_equals_the_likelier_is_taken() -> None:
 
 
 def test_an_unlikely_turn_is_not_looked_at() -> None:
-    # r has a chance of 9 %.
-    assert done_of(core(reads={**READS, b"q": [b";"]}), BEST).text == "p"
+    likes, reads = {b"=": [b"p", b"q", b"r", b"s"]}, {**READS, b"q": [b";"], b"r": [b";"], b"s": [b"\n"]}
+    # s has a chance of 3 %.
+    assert done_of(core(likes, reads), BEST).text == "p"
+
+
+@pytest.mark.parametrize(
+    ("chances", "best"),
+    [([-1.0, -0.96], 0), ([-1.0, -0.94], 1), ([-1.0, -0.96, -0.5, -0.7], 2), ([-1.0, -1.0], 0), ([-1.0], 0)],
+)
+def test_the_likeliest_is_left_for_what_reads_clearly_better_only(chances: list[float], best: int) -> None:
+    assert _clearly_best(chances) == best
 
 
 def test_a_text_may_end_where_the_likeliest_went_on() -> None:
