@@ -75,6 +75,8 @@ def test_an_unlikely_turn_is_not_looked_at() -> None:
     likes, reads = {b"=": [b"p", b"q", b"r", b"s"]}, {**READS, b"q": [b";"], b"r": [b";"], b"s": [b"\n"]}
     # s has a chance of 3 %.
     assert done_of(core(likes, reads), BEST).text == "p"
+    # r has one of 9 %.
+    assert done_of(core(reads={**READS, b"q": [b";"]}), BEST).text == "r"
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ end
 ---@param width integer screen columns
 ---@return string
 local function fitting(line, width)
+  line = vim.fn.strcharpart(line, 0, width, true)
   while vim.api.nvim_strwidth(line) > width do
-    line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1)
+    line = vim.fn.strcharpart(line, 0, vim.fn.strcharlen(line) - 1, true)
   end
   return line
 end
@@ -45,7 +46,8 @@ end
 ---@param text string
 ---@param level integer
 local function put(text, level)
-  local lines = is_on_command_line() and in_lines(text, math.max(vim.o.columns - 12, 12)) or {}
+  local width = math.max(vim.o.columns - 12, 12)
+  local lines = is_on_command_line() and in_lines(text, width) or {}
   if #lines < 2 then
     vim.notify(text, level)
     return
@@ -55,7 +57,7 @@ local function put(text, level)
     vim.api.nvim_echo({ { line, HIGHLIGHTS[level] } }, true, {})
     vim.cmd.redraw()
   end
-  vim.api.nvim_echo({ { fitting(lines[1], math.max(vim.o.columns - 13, 11)) .. "…", HIGHLIGHTS[level] } }, false, {})
+  vim.api.nvim_echo({ { fitting(lines[1], width - 1) .. "…", HIGHLIGHTS[level] } }, false, {})
 end
 
 ---@param text string

@@ -195,6 +195,11 @@ export class Workbench {
     return this.page.locator('.notifications-toasts .notification-list-item');
   }
 
+  /** Waits until so many messages are on the screen: a progress that has ended leaves it a moment later. */
+  async toastsAre(count: number): Promise<void> {
+    await eventually(`${count} messages on the screen`, async () => (await this.toasts.count()) === count);
+  }
+
   get dialog(): Locator {
     return this.page.locator('.monaco-dialog-box');
   }

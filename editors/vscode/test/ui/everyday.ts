@@ -75,7 +75,7 @@ export function everydayStories(tell: Tell): void {
     await session.picture('model-download');
     await workbench.toast('Make room').waitFor();
     assert.equal(pulls(), 1);
-    await eventually('the progress to end, and nothing else to be said', async () => (await workbench.toasts.count()) === 1);
+    await workbench.toastsAre(1);
   });
 
   tell('the doctor shows its findings as a page', async (session, workbench) => {

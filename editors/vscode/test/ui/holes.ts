@@ -1,6 +1,5 @@
 /** Holes filled together, and a selection made anew from what stands around it. */
 import assert from 'node:assert/strict';
-import { eventually } from '../harness/wait.ts';
 import type { Tell } from './story.ts';
 
 const HOLES = 'def area(w, h):\n    return <fill>\n\n\ndef around(w, h):\n    return <fill>\n';
@@ -42,7 +41,7 @@ export function holeStories(tell: Tell): void {
     await workbench.documents.selectText('0');
     await workbench.run('Lacuna: Fill Selection');
     await workbench.documents.textIs('def area(w, h):\n    return w * h\n');
-    await eventually('the progress to end', async () => (await workbench.toasts.count()) === 0);
+    await workbench.toastsAre(0);
   });
 
   tell('where there are no holes it says what one looks like', async (session, workbench) => {

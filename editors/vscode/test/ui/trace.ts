@@ -28,7 +28,7 @@ export function traceStories(tell: Tell): void {
     await page.locator('#status', { hasText: 'Step 2 of 3' }).waitFor();
     await session.picture('trace');
     assert.equal(await workbench.documents.textOf('traced.py'), 'flag = "🚀" + \n', 'the file stays as it is');
-    await eventually('the progress to end', async () => (await workbench.toasts.count()) === 0);
+    await workbench.toastsAre(0);
   });
 
   tell('a trace that fails says why once, and one that is cancelled says nothing', async (session, workbench) => {
@@ -36,7 +36,7 @@ export function traceStories(tell: Tell): void {
     await session.file('untraced.py', 'x = \n');
     await workbench.run(RUN);
     await workbench.toast('Pull it').waitFor();
-    await eventually('the progress to end, and nothing else to be said', async () => (await workbench.toasts.count()) === 1);
+    await workbench.toastsAre(1);
     assert.equal(session.steering.calls('trace').at(-1)?.[1]?.endsWith('untraced.py'), true, 'a saved file is named');
     await workbench.tidy();
 
